@@ -1,0 +1,325 @@
+"""The engine: owns the workers and the run directory, loads inputs, runs the pipeline, tells by events."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from neardup import compiled
+from neardup.backends.base import Backend
+from neardup.backends.inline import Inline
+from neardup.backends.processes import NoWorkers, Processes
+from neardup.errors import SourceError
+from neardup.events import STAGES, Advanced, Event, Finished, Preparing, StageStarted, Warned
+from neardup.launcher import Launcher
+from neardup.results import Result
+from neardup.runs import RunDirectory, default_directory, kernel_cache
+from neardup.settings import Settings
+from neardup.sources.corpus import Corpus, Reading
+
+SLICE_BYTES = 8 * 2**20
+Listener = Callable[[Event], None]
+
+
+class Engine:
+    """Find near duplicates, in worker processes or right here.
+
+        async with Engine() as engine:
+            corpus = await engine.load(["tickets.csv"], Reading(text_column="body"))
+            async for event in engine.run(corpus, Settings()):
+                ...                                       # the last event is Finished(result)
+
+    workers      None: as many as this process may use cores; 0: none, work is done in a thread of this process
+    run_dir      where artifacts go; None: a directory of the inputs' own below the user's cache
+    launcher     a Launcher that was started before (an app does so before it takes over the terminal)
+    slice_bytes  how much of an input one chunk holds; no result depends on it
+    keep_spool   leave the plain copies of compressed inputs in the run directory when the engine is closed
+    """
+
+    def __init__(
+        self,
+        *,
+        workers: int | None = None,
+        run_dir: Path | None = None,
+        launcher: Launcher | None = None,
+        slice_bytes: int = SLICE_BYTES,
+        keep_spool: bool = False,
+    ) -> None:
+        self._workers = default_workers() if workers is None else workers
+        self._run_dir = run_dir
+        self._launcher = launcher
+        self._own_launcher = launcher is None
+        self._slice_bytes = slice_bytes
+        self._keep_spool = keep_spool
+        self._pool: Processes | None = None
+        self._inline: Inline | None = None
+        self._run: RunDirectory | None = None
+        self._corpus_path = ""
+        self._loaded: Corpus | None = None
+        self._read_seconds = 0.0
+
+    async def __aenter__(self) -> Engine:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Start the workers now and not at the first need; returns at once, they come up meanwhile."""
+        if self._workers and self._pool is None and self._inline is None:
+            with contextlib.suppress(OSError):
+                await self._start_pool()
+
+    async def load(
+        self, paths: Sequence[str | Path], reading: Reading | None = None, on_event: Listener | None = None
+    ) -> Corpus:
+        """Scan the inputs for record borders; they are read by workers later, slice by slice.
+
+        SourceError for an input that is missing, unreadable, broken or without a row; ColumnError where the text
+        column is not there or not clear; RunInUse where another process works on the same inputs.
+        """
+        tell = on_event or _nobody
+        reading = reading or Reading()
+        names = tuple(os.fspath(path) for path in paths)
+        for name in names:
+            if not os.path.exists(name):
+                raise SourceError(f"{name} does not exist: name a file or a folder")
+        self._change_run(self._run_dir or default_directory(names))
+        assert self._run is not None
+        corpus = _scanned_before(self._run, names, reading)
+        backend = await self._backend(tell) if corpus is None else None
+        began = time.perf_counter()
+        tell(StageStarted("read", 1, len(STAGES), 0, "bytes"))
+        if backend is not None:
+            from neardup.tasks import Scan
+
+            async with _ticking(tell, backend, names, reading):
+                scan = Scan(names, reading, str(self._run.spool), self._slice_bytes)
+                async for _, scanned in backend.map(scan, [None]):
+                    corpus = scanned
+        assert corpus is not None
+        self._remember(names, reading, corpus)
+        tell(Advanced("read", corpus.rows, corpus.rows, time.perf_counter() - began))
+        for warning in corpus.warnings:
+            tell(Warned(warning))
+        self._read_seconds = time.perf_counter() - began
+        return corpus
+
+    async def run(self, corpus: Corpus, settings: Settings | None = None) -> AsyncIterator[Event]:
+        """Run the pipeline over the corpus loaded last. Leaving the loop, or cancelling, stops the work.
+
+        What is finished stays in the run directory: the next run with settings that agree goes on from there.
+        """
+        if self._run is None or corpus is not self._loaded:
+            raise ValueError("run() takes the corpus that load() gave last")
+        check_unchanged(corpus)
+        events: asyncio.Queue[Event | None] = asyncio.Queue()
+        work = asyncio.create_task(self._find(corpus, settings or Settings(), events.put_nowait))
+        work.add_done_callback(lambda _: events.put_nowait(None))
+        try:
+            while (event := await events.get()) is not None:
+                yield event
+            yield Finished(await work)
+        finally:
+            if not work.done():
+                work.cancel()
+                await asyncio.wait([work])
+
+    async def close(self) -> None:
+        """End workers, free the run directory. Finished chunks stay; nothing half-written does."""
+        if self._pool is not None:
+            await self._pool.close()
+            self._pool = None
+        if self._own_launcher and self._launcher is not None:
+            await asyncio.to_thread(self._launcher.close)
+            self._launcher = None
+        if self._inline is not None:
+            await self._inline.close()
+            self._inline = None
+        if self._run is not None:
+            if not self._keep_spool:
+                self._run.empty_spool()
+            self._run.close()
+            self._run = None
+
+    async def _find(self, corpus: Corpus, settings: Settings, tell: Listener) -> Result:
+        backend = await self._backend(tell)
+        # A worker has compiled what was not in the cache; here it is only loaded, in a thread.
+        await asyncio.to_thread(compiled.load, kernel_cache() / "lock")
+        from neardup import pipeline
+
+        assert self._run is not None
+        work = pipeline.Work(backend, self._run, self._corpus_path, tell)
+        work.seconds["read"] = self._read_seconds
+        return await pipeline.find(corpus, settings, work)
+
+    async def _backend(self, tell: Listener) -> Backend:
+        assert self._run is not None
+        if self._workers and self._inline is None:
+            try:
+                if self._pool is None:
+                    await self._start_pool()
+                assert self._pool is not None
+                self._pool.store = self._run.store
+                await self._until_ready(tell)
+                return self._pool
+            except (NoWorkers, OSError) as error:
+                tell(Warned(f"no worker process can be started here ({error}): the work is done in this process"))
+                if self._pool is not None:
+                    await self._pool.close()
+                    self._pool = None
+        if self._inline is None:
+            self._inline = Inline(self._run.store)
+        self._inline.store = self._run.store
+        return self._inline
+
+    async def _until_ready(self, tell: Listener) -> None:
+        """Wait for the first worker with kernels; where they are not in the cache that takes a while, and is told."""
+        assert self._pool is not None
+        if not self._pool.is_ready and not await asyncio.to_thread(compiled.is_compiled, kernel_cache()):
+            tell(Preparing("compiling the kernels for this machine: once, about half a minute"))
+        seconds, notice = await self._pool.ready()
+        if notice:
+            tell(Warned(notice))
+        if seconds > 1:
+            tell(Preparing(f"kernels compiled in {seconds:.0f} s"))
+
+    async def _start_pool(self) -> None:
+        if self._launcher is None:
+            self._launcher = Launcher.start()
+        self._pool = Processes(self._workers, self._launcher)
+        await self._pool.start()
+
+    def _change_run(self, path: Path) -> None:
+        if self._run is not None:
+            if self._run.path == path:
+                return
+            if not self._keep_spool:
+                self._run.empty_spool()
+            self._run.close()
+            self._run = None
+        self._run = RunDirectory(path)
+
+    def _remember(self, names: tuple[str, ...], reading: Reading, corpus: Corpus) -> None:
+        """Keep the scan for the next time, and for the workers under a name that says what it holds."""
+        assert self._run is not None
+        encoded = msgspec.json.encode(corpus)
+        path = self._run.path / f"corpus.{_digest(encoded)}.json"
+        for older in self._run.path.glob("corpus.*.json"):
+            older.unlink()
+        self._run.write_file(path, encoded)
+        self._run.write_file(self._run.inputs, msgspec.json.encode(_Scanned(names, reading, corpus)))
+        self._corpus_path = str(path)
+        self._loaded = corpus
+
+
+class _Scanned(msgspec.Struct, frozen=True):
+    paths: tuple[str, ...]
+    reading: Reading
+    corpus: Corpus
+
+
+def find_duplicates(
+    paths: Sequence[str | Path],
+    settings: Settings | None = None,
+    reading: Reading | None = None,
+    *,
+    workers: int = 0,
+    run_dir: Path | None = None,
+    on_event: Listener | None = None,
+) -> Result:
+    """Find the near duplicates in `paths` and wait for the result; in this process unless `workers` says otherwise.
+
+    Runs the same Engine on a private thread and loop, so that it works inside a notebook and inside another loop.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    async def whole_job() -> Result:
+        async with Engine(workers=workers, run_dir=run_dir) as engine:
+            corpus = await engine.load(paths, reading, on_event)
+            async for event in engine.run(corpus, settings):
+                if isinstance(event, Finished):
+                    return event.result
+                if on_event is not None:
+                    on_event(event)
+        raise AssertionError("a run ends with Finished or an error")
+
+    with ThreadPoolExecutor(1, "neardup") as thread:
+        return thread.submit(asyncio.run, whole_job()).result()
+
+
+def default_workers() -> int:
+    """As many as this process may use cores: CPU affinity, and the quota of its cgroup."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        if quota != "max":
+            cores = min(cores, -(-int(quota) // int(period)))
+    return max(1, cores)
+
+
+def check_unchanged(corpus: Corpus) -> None:
+    """SourceError where an input is no longer the file that was scanned."""
+    for one in corpus.inputs:
+        if one.format == "files":
+            continue  # many files: each is looked at when it is read
+        try:
+            found = os.stat(one.real)
+        except OSError:
+            raise SourceError(f"{one.path} is gone since it was read: open it again") from None
+        if (found.st_size, found.st_mtime_ns) != (one.size, one.mtime_ns):
+            raise SourceError(f"{one.path} changed on disk since it was read: open it again")
+
+
+def _scanned_before(run: RunDirectory, names: tuple[str, ...], reading: Reading) -> Corpus | None:
+    """The scan of an earlier process, if every input is a plain file that did not change since."""
+    try:
+        scanned = msgspec.json.decode(run.inputs.read_bytes(), type=_Scanned)
+    except (OSError, msgspec.DecodeError):
+        return None
+    corpus = scanned.corpus
+    if (scanned.paths, scanned.reading) != (names, reading) or any(one.format == "files" for one in corpus.inputs):
+        return None
+    try:
+        check_unchanged(corpus)
+    except SourceError:
+        return None
+    return corpus if all(os.path.exists(one.body) for one in corpus.inputs) else None
+
+
+@contextlib.asynccontextmanager
+async def _ticking(tell: Listener, backend: Backend, names: Sequence[str], reading: Reading) -> AsyncIterator[None]:
+    """Tell ten times a second how many bytes the scan has seen."""
+    from neardup import sources
+
+    total = await asyncio.to_thread(sources.plan_bytes, names, reading)
+    began = time.perf_counter()
+
+    async def tick() -> None:
+        while True:
+            await asyncio.sleep(0.1)
+            tell(Advanced("read", min(backend.units(), total), total, time.perf_counter() - began))
+
+    ticker = asyncio.create_task(tick())
+    try:
+        yield
+    finally:
+        ticker.cancel()
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def _nobody(event: Event) -> None:
+    """Who listens to a load that nobody watches."""

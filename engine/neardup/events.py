@@ -1,0 +1,48 @@
+"""What a run tells while it goes on. The engine tells, it does not draw."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from neardup.results import Result
+
+STAGES = ("read", "signatures", "bands", "verify", "clusters")
+
+
+class StageStarted(msgspec.Struct, frozen=True):
+    """`total` units ("rows", "bands", "pairs") are to be done in stage number `number`, counted from 1, of `of`."""
+
+    stage: str
+    number: int
+    of: int
+    total: int
+    unit: str
+
+
+class Advanced(msgspec.Struct, frozen=True):
+    """`done` of the stage's units are finished, `seconds` after the stage began; sent about ten times a second."""
+
+    stage: str
+    done: int
+    total: int
+    seconds: float
+
+
+class Preparing(msgspec.Struct, frozen=True):
+    """Something that has to be done once on this machine, takes a while and is no stage; `text` says what."""
+
+    text: str
+
+
+class Warned(msgspec.Struct, frozen=True):
+    text: str
+
+
+class Finished(msgspec.Struct, frozen=True):
+    result: Result
+
+
+Event = StageStarted | Advanced | Preparing | Warned | Finished

@@ -1,0 +1,101 @@
+"""Which outputs are wanted, and what is refused before any work."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import msgspec
+
+from neardup.errors import OutputError, OutputExists, SettingsError
+from neardup.exports.names import STDOUT, form_of, is_stream
+from neardup.sources.corpus import Corpus
+
+Name = Literal["out", "removed", "pairs", "clusters", "manifest"]
+OPTIONS: dict[Name, str] = {
+    "out": "--out",
+    "removed": "--removed",
+    "pairs": "--pairs",
+    "clusters": "--clusters-out",
+    "manifest": "--manifest",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Where each output goes, or None: not wanted. `out` may be `-`, standard output."""
+
+    out: str | None = None
+    removed: str | None = None
+    pairs: str | None = None
+    clusters: str | None = None
+    manifest: str | None = None
+
+    def items(self) -> list[tuple[Name, str]]:
+        """The wanted ones, in the order of the options."""
+        every = ((name, getattr(self, name)) for name in get_args(Name))
+        return [(name, path) for name, path in every if path is not None]
+
+    def named(self) -> list[tuple[str, str]]:
+        """The wanted ones by their option."""
+        return [(OPTIONS[name], path) for name, path in self.items()]
+
+
+class Written(msgspec.Struct, frozen=True):
+    """An output as it lies on disk; `sha256` is of its bytes, compressed or not."""
+
+    name: str
+    path: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+def check(outputs: Outputs, corpus: Corpus | None = None, *, force: bool = False) -> None:
+    """Refuse, before any work, what could not be written at its end. Without a corpus only the paths are looked at.
+
+    Raises SettingsError: one path twice, an input as an output, inputs that cannot stand in one `--out`;
+    OutputExists: it is there and `force` is not given; OutputError: its folder is missing or not to be written to.
+    """
+    seen: dict[str, str] = {}
+    for option, path in outputs.named():
+        if path == STDOUT:
+            if option != "--out":
+                raise SettingsError(f"{option} - : only --out can go to standard output; give {option} a file")
+            continue
+        if option == "--removed" and form_of(path) != "csv":
+            raise SettingsError(f"--removed writes CSV, and {path} ends otherwise: give it a name that ends in .csv")
+        if is_stream(path):
+            continue
+        real = os.path.realpath(path)
+        if real in seen:
+            raise SettingsError(f"{seen[real]} and {option} are both {path}: give each a file of its own")
+        seen[real] = option
+        _check_path(option, path, force)
+    if corpus is not None:
+        _check_inputs(seen, outputs, corpus)
+
+
+def _check_path(option: str, path: str, force: bool) -> None:
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise SettingsError(f"{option} {path} is a folder: give the name of a file")
+    if not target.parent.is_dir():
+        raise OutputError(f"{option} {path} cannot be written: there is no folder {Path(path).parent}")
+    if target.exists() and not force:
+        raise OutputExists(f"{option} {path} exists: give another name, or --force to replace it")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise OutputError(f"{option} {path} cannot be written: no permission to write in {Path(path).parent}")
+
+
+def _check_inputs(options: dict[str, str], outputs: Outputs, corpus: Corpus) -> None:
+    for one in corpus.inputs:
+        for real in (one.real, *(str(Path(one.real) / file) for file in one.files)):
+            if option := options.get(real):
+                raise SettingsError(f"{option} {real} is an input, and inputs are never changed: give another name")
+    if outputs.out is not None and len(corpus.inputs) > 1:
+        from neardup.sources.writing import refuse_unlike  # loads the kernels, which one input does not need
+
+        refuse_unlike(corpus)

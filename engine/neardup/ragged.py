@@ -1,0 +1,73 @@
+"""Many variable-length things in two arrays: all values, and where each begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Value = TypeVar("Value", np.uint8, np.uint64)
+
+
+def _taken(
+    values: NDArray[Value], offsets: NDArray[np.int64], indices: NDArray[np.int64]
+) -> tuple[NDArray[Value], NDArray[np.int64]]:
+    starts = offsets[indices]
+    sizes = offsets[indices + 1] - starts
+    new_offsets = np.zeros(len(indices) + 1, np.int64)
+    np.cumsum(sizes, out=new_offsets[1:])
+    # Position p of the result comes from p + (start of its list − start of the list in the result).
+    source = np.arange(new_offsets[-1]) + np.repeat(starts - new_offsets[:-1], sizes)
+    return values[source], new_offsets
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """n texts: `data` uint8[bytes] is their UTF-8, text i is data[offsets[i]:offsets[i + 1]], offsets int64[n + 1]."""
+
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Texts:
+        """For tests and single documents; the common path never holds a Python str a document."""
+        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        offsets = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum([len(one) for one in encoded], out=offsets[1:])
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> str:
+        return self.data[self.offsets[index] : self.offsets[index + 1]].tobytes().decode("utf-8", "replace")
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[index] for index in range(len(self)))
+
+    def take(self, indices: NDArray[np.int64]) -> Texts:
+        return Texts(*_taken(self.data, self.offsets, indices))
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """n lists of shingle ids: `values` uint64[ids]; list i is values[offsets[i]:offsets[i + 1]]."""
+
+    values: NDArray[np.uint64]
+    offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> NDArray[np.uint64]:
+        return self.values[self.offsets[index] : self.offsets[index + 1]]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        return np.diff(self.offsets)
+
+    def take(self, indices: NDArray[np.int64]) -> Ragged:
+        return Ragged(*_taken(self.values, self.offsets, indices))

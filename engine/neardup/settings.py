@@ -1,0 +1,149 @@
+"""Settings: frozen, checked values, and what each stage reads of them.
+
+Thresholds and recalls are whole numbers of ten-thousandths, so that no float takes part in a decision:
+0.8 is 8000. `ten_thousandths` reads one from what a person typed.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import Literal, get_args
+
+import msgspec
+
+from neardup.errors import SettingsError
+
+UnicodeForm = Literal["none", "nfc", "nfkc"]
+ShingleKind = Literal["char", "word"]
+Verify = Literal["exact", "estimate", "none"]
+ClusterMode = Literal["transitive", "star"]
+Keep = Literal["first"]
+
+ONE = 10_000
+MAX_PERMUTATIONS = 65_535
+MAX_SHINGLE = 1_000
+
+
+def _within(name: str, value: int, least: int, most: int, option: str) -> None:
+    if not least <= value <= most:
+        raise SettingsError(f"{name} is {value:,}: {option} takes {least:,} to {most:,}")
+
+
+def _one_of(name: str, value: str, allowed: object, option: str) -> None:
+    names: tuple[str, ...] = get_args(allowed)
+    if value not in names:
+        raise SettingsError(f"{name} is {value!r}: {option} takes {', '.join(names)}")
+
+
+class Normalising(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is done to a text before it is cut into shingles, in the order of the fields."""
+
+    drop_invisible: bool = True
+    unicode_form: UnicodeForm = "nfc"
+    fold_accents: bool = False
+    lower_case: bool = True
+    drop_punctuation: bool = False
+    join_whitespace: bool = True
+
+    def __post_init__(self) -> None:
+        _one_of("the Unicode form", self.unicode_form, UnicodeForm, "--unicode")
+
+
+class Shingling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """k consecutive code points, or k consecutive words joined by one space."""
+
+    kind: ShingleKind = "char"
+    k: int = 5
+
+    def __post_init__(self) -> None:
+        _one_of("the kind of shingle", self.kind, ShingleKind, "--shingle")
+        _within("the shingle length k", self.k, 1, MAX_SHINGLE, "--shingle")
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.k}"
+
+
+class Sketching(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """MinHash, family `mersenne`: num_perm functions (a·x + b) mod (2³¹ − 1), drawn from the seed."""
+
+    num_perm: int = 128
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        _within("num-perm", self.num_perm, 1, MAX_PERMUTATIONS, "--num-perm")
+        _within("the seed", self.seed, 0, 2**32 - 1, "--seed")
+
+
+class ByRecall(msgspec.Struct, frozen=True, tag="recall", forbid_unknown_fields=True):
+    """The b × r that find a pair at the threshold with at least this chance, and the least false positives."""
+
+    recall: int = 9_900
+
+    def __post_init__(self) -> None:
+        _within("the wished recall in ten-thousandths", self.recall, 1, ONE, "--recall")
+
+
+class ByHand(msgspec.Struct, frozen=True, tag="hand", forbid_unknown_fields=True):
+    bands: int
+    rows: int
+
+    def __post_init__(self) -> None:
+        _within("bands", self.bands, 1, MAX_PERMUTATIONS, "--bands")
+        _within("rows", self.rows, 1, MAX_PERMUTATIONS, "--rows")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that decides what is found and what is kept. Where the documents come from is not in here."""
+
+    normalising: Normalising = Normalising()
+    shingling: Shingling = Shingling()
+    sketching: Sketching = Sketching()
+    threshold: int = 8_000
+    banding: ByRecall | ByHand = ByRecall()
+    bucket_limit: int = 10_000
+    verify: Verify = "exact"
+    clusters: ClusterMode = "transitive"
+    keep: Keep = "first"
+
+    def __post_init__(self) -> None:
+        _within("the threshold in ten-thousandths", self.threshold, 1, ONE, "--threshold")
+        _within("the bucket limit", self.bucket_limit, 1, 2**31, "bucket_limit")
+        _one_of("the verification", self.verify, Verify, "--verify")
+        _one_of("the cluster mode", self.clusters, ClusterMode, "--clusters")
+        _one_of("the keep rule", self.keep, Keep, "--keep")
+        if isinstance(self.banding, ByHand):
+            bands, rows, hashes = self.banding.bands, self.banding.rows, self.sketching.num_perm
+            if bands * rows > hashes:
+                raise SettingsError(
+                    f"{bands} bands × {rows} rows need {bands * rows} hashes, and a signature has {hashes}: "
+                    f"ask for fewer bands or rows, or for longer signatures with --num-perm {bands * rows}"
+                )
+
+
+def ten_thousandths(text: str, name: str) -> int:
+    """Read a number in (0, 1] with at most four decimals as ten-thousandths; else SettingsError."""
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not value.is_finite():
+        raise SettingsError(f"{name} {text!r} is not a number: give one above 0 and up to 1, such as 0.8")
+    if not 0 < value <= 1:
+        raise SettingsError(f"{name} {text} is outside (0, 1]: give a number above 0 and up to 1, such as 0.8")
+    scaled = value * ONE
+    if scaled != scaled.to_integral_value():
+        raise SettingsError(f"{name} {text} has more than four decimals: the finest step is 0.0001")
+    return int(scaled)
+
+
+def as_decimal(value: int) -> str:
+    """Ten-thousandths as people write them: 8000 is 0.8, 8500 is 0.85."""
+    return format((Decimal(value) / ONE).normalize(), "f")
+
+
+def parse_shingling(text: str) -> Shingling:
+    """Read `char:5` or `word:3`; else SettingsError."""
+    kind, colon, length = text.partition(":")
+    if not colon or kind not in get_args(ShingleKind) or not (length.isascii() and length.isdigit()):
+        raise SettingsError(f"the shingle {text!r} is not of the form char:5 or word:3")
+    return Shingling(kind=kind, k=int(length))  # type: ignore[arg-type]  # __post_init__ has the rule

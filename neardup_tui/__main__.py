@@ -1,0 +1,4 @@
+from neardup_tui.cli import main
+
+if __name__ == "__main__":
+    main()

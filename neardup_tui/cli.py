@@ -1,0 +1,297 @@
+"""The command line: `neardup [PATH…]` opens the app, `neardup run PATH…` does the same work headless.
+
+Nothing heavy is imported at the top: `neardup --version` and an error in an option answer at once.
+stdout carries data only; what a person reads goes to stderr. The exit codes are those of `neardup.errors`,
+128 + its number for a signal, and 1 where stdout was closed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+
+from neardup_tui.progress import tell
+from neardup_tui.signals import Stopped, ignore_signals, signals_raise
+
+if TYPE_CHECKING:
+    from neardup.settings import Settings
+    from neardup.sources.corpus import Reading
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def main() -> NoReturn:
+    """The edge: every error becomes one line on stderr and an exit code."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller; print would then write to the other one
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+    with signals_raise():
+        try:
+            code = neardup.main(prog_name="neardup", standalone_mode=False) or 0
+            sys.stdout.flush()
+        except click.UsageError as error:
+            command = error.ctx.command_path if error.ctx else "neardup"
+            tell(f"neardup: {_one_line(error.format_message())} (see {command} --help)")
+            code = error.exit_code
+        except click.ClickException as error:
+            tell(f"neardup: {_one_line(error.format_message())}")
+            code = error.exit_code
+        except click.exceptions.Exit as error:
+            code = error.exit_code
+        except (KeyboardInterrupt, click.Abort):
+            code = 128 + signal.SIGINT
+        except Stopped as stop:
+            code = stop.code
+        except BrokenPipeError:
+            code = 1
+        except Exception as error:  # nobody's traceback, and no local variable that may hold a document
+            code = _told(error)
+    ignore_signals()
+    _leave(code)
+
+
+def _told(error: Exception) -> int:
+    import traceback
+    from pathlib import Path
+
+    from neardup.errors import NeardupError
+
+    if isinstance(error, NeardupError):
+        tell(f"neardup: {_one_line(str(error))}")
+        return error.exit_code
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    if isinstance(error, OSError | MemoryError):
+        tell(f"neardup: {_one_line(str(error)) or 'out of memory'}")
+    else:
+        tell(f"neardup: internal error: {type(error).__name__} at {Path(where.filename).name}:{where.lineno}")
+    return 1
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split()).rstrip(".")
+
+
+def _leave(code: int) -> NoReturn:
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        # Python would complain at exit about the same closed pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = code or 1
+    sys.exit(code)
+
+
+class PathsOrCommand(click.Group):
+    """`neardup FILE` beside `neardup run FILE`: what is no command is a path for the app."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or args[0] not in {*self.commands, "--version", "--help"}:
+            args = ["open", *args]
+        return super().parse_args(ctx, args)
+
+
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from neardup import __version__
+
+        click.echo(f"neardup {__version__}")
+        ctx.exit()
+
+
+@click.group(cls=PathsOrCommand, options_metavar="", subcommand_metavar="[PATH…] | COMMAND …")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+)
+def neardup() -> None:
+    """Find near-duplicate documents, and know what was missed.
+
+    `neardup PATH…` opens files and folders in the terminal app; `neardup run PATH…` does the same work without it.
+    """
+
+
+def _options(*options: Callable[[Function], Function]) -> Callable[[Function], Function]:
+    def decorate(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+INPUT = _options(
+    click.option(
+        "--format", "form", metavar="FORMAT", default="auto",
+        help="auto (by the name), lines, blank-lines, csv, jsonl, parquet or files.",
+    ),
+    click.option(
+        "--text-column", metavar="NAME|N",
+        help="The column that holds the text: its name, or its number from 1. Default: `text`, or the only one.",
+    ),
+)  # fmt: skip
+MEANING = _options(
+    click.option(
+        "--shingle", metavar="KIND:K", default="char:5",
+        help="Compare runs of K characters (char:5) or of K words (word:3). Default: char:5.",
+    ),
+    click.option(
+        "--unicode", "unicode_form", metavar="FORM", default="nfc", help="none, nfc or nfkc. Default: nfc.",
+    ),
+    click.option("--keep-case", is_flag=True, help="Do not lower-case."),
+    click.option("--keep-invisible", is_flag=True, help="Do not drop soft hyphens, joiners, zero-width spaces."),
+    click.option("--fold-accents", is_flag=True, help="Take é for e."),
+    click.option("--strip-punctuation", is_flag=True, help="Take punctuation and symbols for spaces."),
+    click.option("--keep-whitespace", is_flag=True, help="Do not join white space into one space."),
+    click.option("--num-perm", metavar="N", type=int, default=128, help="Hashes in a signature. Default: 128."),
+    click.option("--seed", metavar="N", type=int, default=1, help="Draws the hash functions. Default: 1."),
+    click.option(
+        "--threshold", metavar="T", default="0.8",
+        help="Jaccard similarity from which texts are duplicates. Default: 0.8.",
+    ),
+    click.option(
+        "--recall", metavar="R", help="Choose bands × rows that find a pair at the threshold with R. Default: 0.99.",
+    ),
+    click.option("--bands", metavar="B", type=int, help="Set the bands by hand, with --rows."),
+    click.option("--rows", metavar="R", type=int, help="Set the rows of a band by hand, with --bands."),
+    click.option(
+        "--verify", metavar="HOW", default="exact",
+        help="Accept candidates by their exact similarity, by its estimate, or all: exact, estimate or none.",
+    ),
+    click.option(
+        "--clusters", metavar="MODE", default="transitive",
+        help="transitive: one row of a cluster is kept; star: only rows similar to a kept one are removed.",
+    ),
+    click.option("--keep", metavar="RULE", default="first", help="Which row stands for the others: first."),
+)  # fmt: skip
+OUTPUT = _options(
+    click.option("--out", metavar="PATH|-", help="The kept records, byte for byte; .gz, .zst compress; - is stdout."),
+    click.option("--removed", metavar="PATH", help="The removed rows, each with the row it repeats (CSV)."),
+    click.option("--pairs", metavar="PATH", help="The similar pairs: .csv, .jsonl or .parquet."),
+    click.option("--clusters-out", metavar="PATH", help="The rows of clusters, and which is kept: as --pairs."),
+    click.option("--manifest", metavar="PATH", help="How it all came about (JSON)."),
+    click.option("--force", is_flag=True, help="Replace outputs that exist."),
+)  # fmt: skip
+HOW = _options(
+    click.option("--workers", metavar="N", type=click.IntRange(0), help="Processes. 0: none. Default: one a core."),
+    click.option("--run-dir", metavar="PATH", help="Where finished steps are kept for the next run."),
+    click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
+    click.option("--quiet", is_flag=True, help="No summary and no progress; warnings and errors stay."),
+)  # fmt: skip
+
+
+def _reading(form: str, text_column: str | None) -> Reading:
+    from neardup.sources.corpus import Reading
+
+    return Reading(format=form, text_column=text_column)  # type: ignore[arg-type]  # Reading has the rule
+
+
+def _settings(given: dict[str, Any]) -> Settings:
+    """What the options of MEANING say; SettingsError for what cannot be right."""
+    from neardup.settings import (
+        ByHand,
+        ByRecall,
+        Normalising,
+        Settings,
+        Sketching,
+        parse_shingling,
+        ten_thousandths,
+    )
+
+    bands, rows, recall = given["bands"], given["rows"], given["recall"]
+    if (bands is None) != (rows is None):
+        there, missing = ("--bands", "--rows") if rows is None else ("--rows", "--bands")
+        raise click.UsageError(f"{there} needs {missing}: give both, or --recall")
+    if bands is not None and recall is not None:
+        raise click.UsageError("--bands and --rows set what --recall chooses: give one or the other")
+    return Settings(
+        normalising=Normalising(
+            drop_invisible=not given["keep_invisible"],
+            unicode_form=given["unicode_form"],
+            fold_accents=given["fold_accents"],
+            lower_case=not given["keep_case"],
+            drop_punctuation=given["strip_punctuation"],
+            join_whitespace=not given["keep_whitespace"],
+        ),
+        shingling=parse_shingling(given["shingle"]),
+        sketching=Sketching(num_perm=given["num_perm"], seed=given["seed"]),
+        threshold=ten_thousandths(given["threshold"], "the threshold"),
+        banding=ByHand(bands, rows)
+        if bands is not None
+        else ByRecall()
+        if recall is None
+        else ByRecall(ten_thousandths(recall, "the recall")),
+        verify=given["verify"],
+        clusters=given["clusters"],
+        keep=given["keep"],
+    )
+
+
+class NoTerminal(click.ClickException):
+    exit_code = 2
+
+
+@neardup.command("open", hidden=True)
+@click.argument("paths", nargs=-1, metavar="[PATH…]")
+@INPUT
+@MEANING
+def open_(paths: tuple[str, ...], form: str, text_column: str | None, **meaning: Any) -> None:
+    """Open the paths in the terminal app."""
+    reading, settings = _reading(form, text_column), _settings(meaning)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise NoTerminal("the app needs a terminal, and there is none here: `neardup run PATH…` does the same without")
+    from neardup_tui.app import open_app
+
+    raise click.exceptions.Exit(open_app(paths, reading, settings) or 0)
+
+
+@neardup.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
+@INPUT
+@MEANING
+@OUTPUT
+@HOW
+def run(
+    paths: tuple[str, ...],
+    form: str,
+    text_column: str | None,
+    out: str | None,
+    removed: str | None,
+    pairs: str | None,
+    clusters_out: str | None,
+    manifest: str | None,
+    force: bool,
+    workers: int | None,
+    run_dir: str | None,
+    as_json: bool,
+    quiet: bool,
+    **meaning: Any,
+) -> None:
+    """Find the near duplicates in files or folders and write what is asked for.
+
+    PATH is a file or a folder, also .gz or .zst; - is standard input. Inputs are never changed, and outputs
+    appear whole or not at all.
+    """
+    reading, settings = _reading(form, text_column), _settings(meaning)
+    if out == "-" and as_json:
+        raise click.UsageError("--out - and --json both want standard output: give --out a file")
+    from neardup.exports import Outputs
+    from neardup_tui import headless
+
+    outputs = Outputs(out=out, removed=removed, pairs=pairs, clusters=clusters_out, manifest=manifest)
+    headless.run(headless.Job(paths, reading, settings, outputs, workers, run_dir, force, as_json, quiet))
+
+
+@neardup.command()
+@click.argument("count", metavar="N", type=click.IntRange(0))
+@click.option("--share", metavar="S", type=float, default=0.2, help="Share of edited copies. Default: 0.2.")
+@click.option("--seed", metavar="N", type=int, default=1, help="Default: 1.")
+@click.option("--characters", metavar="N", type=int, default=240, help="Mean length of a text. Default: 240.")
+def example(count: int, share: float, seed: int, characters: int) -> None:
+    """Print N short news-like texts as JSON lines (id, text), a share of them edited copies of earlier ones."""
+    from neardup.sources import write_example
+
+    write_example(sys.stdout.buffer, count, share=share, seed=seed, characters=characters)

@@ -1,0 +1,366 @@
+"""3 Bands: the threshold, how b × r is chosen, and what that choice finds and misses, before any run."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import ClassVar
+
+import msgspec
+from rich.style import Style
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from neardup import (
+    ByHand,
+    ByRecall,
+    Settings,
+    SettingsError,
+    areas,
+    best_eight,
+    candidate_probability,
+    chosen,
+    steepest,
+)
+from neardup.curve import Banding, Ranked
+from neardup.settings import MAX_PERMUTATIONS, ONE, ten_thousandths
+from neardup_tui.keys import Hint, hint
+from neardup_tui.messages import HintsChanged, SettingsChanged
+from neardup_tui.tabs.base import Tab
+from neardup_tui.widgets.cells import decimal, percent
+from neardup_tui.widgets.long_list import Cell, Column, LongList
+from neardup_tui.widgets.panel import Panel
+from neardup_tui.widgets.setting_rows import Choice, SettingRows, Stepper, Typed, Value
+
+AT_ONCE = 2_048  # hashes: up to here all choices of b × r are weighed in 15 ms
+TALL = 28  # from here on there is room for what is found at each J
+
+
+def written(places: int) -> dict[str, object]:
+    """How a stepper of ten-thousandths writes them: with so many decimals, more where a typed value has more."""
+
+    def shown(value: int) -> str:
+        text = f"{value / ONE:.4f}"
+        while text.endswith("0") and len(text) > places + 2:
+            text = text[:-1]
+        return text
+
+    return {"shown": shown, "least": 1, "most": ONE}
+
+
+SETTINGS = (
+    Stepper(name="threshold", label="threshold t", default=Settings().threshold, step=100,
+            parse=lambda text: ten_thousandths(text, "the threshold"), **written(2)),  # type: ignore[arg-type]
+    Choice(name="by", label="choose b×r by", default="recall",
+           options=(("recall", "wished recall"), ("hand", "by hand"))),
+    Stepper(name="recall", label="wished recall", default=ByRecall().recall, step=10,
+            parse=lambda text: ten_thousandths(text, "the wished recall"), **written(3)),  # type: ignore[arg-type]
+    Typed(name="chosen", label="bands × rows", default=""),
+    Stepper(name="bands", label="bands b", default=16, least=1, most=MAX_PERMUTATIONS),
+    Stepper(name="rows", label="rows r", default=6, least=1, most=MAX_PERMUTATIONS),
+    Stepper(name="num_perm", label="num-perm", default=Settings().sketching.num_perm, least=1, most=MAX_PERMUTATIONS,
+            step=16),
+    Stepper(name="seed", label="seed", default=Settings().sketching.seed, least=0, most=2**32 - 1, shown=str),
+    Choice(name="verify", label="verify", default="exact",
+           options=(("exact", "exact J"), ("estimate", "estimate"), ("none", "nothing"))),
+)
+ABOUT = {
+    "threshold": "threshold t: pairs with J at or above it count as near duplicates. J is the share of shingles that "
+                 "both documents have of those that either has.",
+    "by": "choose b × r by: a wished recall finds the cheapest b × r that keeps it; by hand you set bands and rows.",
+    "recall": "wished recall: how surely a pair exactly at the threshold must be found; more alike ones are found more "
+              "surely still. A higher wish means more candidates to check.",
+    "bands": "bands b: a pair is looked at when all rows of any one band agree. More bands find more, and cost more.",
+    "rows": "rows r: hashes in a band. More rows find fewer pairs below the threshold, and miss more above it.",
+    "num_perm": "num-perm: hashes a document. b × r cannot be more; more hashes estimate J better and cost time.",
+    "seed": "seed: of the hash functions. Another one misses other pairs, about as many.",
+    "verify": "verify: whether the candidates are checked by their exact J, by the estimate from the signatures, or "
+              "not at all.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What follows from settings: the b × r and the table, or why there is none."""
+
+    banding: Banding | None = None
+    ranked: tuple[Ranked, ...] = ()
+    refused: str = ""
+
+
+def choices(settings: Settings) -> Choices:
+    try:
+        return Choices(chosen(settings), best_eight(settings))
+    except SettingsError as error:
+        return Choices(refused=str(error))
+
+
+class BandsTab(Tab):
+    number = 3
+    title = "Bands"
+
+    DEFAULT_CSS = """
+    BandsTab {
+        layout: horizontal;
+        & #curve { width: 1fr; height: 1fr; }
+        & #choose { width: 39; height: 1fr; padding-left: 1; }
+        & #best { height: 1fr; min-height: 2; max-height: 13; }
+        & #by-j { display: none; height: 11; }
+        &.-wide #choose { width: 48; }
+        &.-tall #by-j { display: block; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._curve = Curve(id="curve")
+        self._rows = SettingRows(*SETTINGS, fixed={"chosen"}, id="settings")
+        self._list = LongList(self._columns(), id="table", empty="no b × r reaches the wish")
+        self._best = Panel(self._list, title="Best eight", right="● taken  < below wish", id="best")
+        self._by_j = ByJ()
+        self._wished = Settings()  # what was last asked for: it comes down a moment later
+        self._shown: Settings | None = None
+        self._banding: Banding | None = None
+        self._ranked: tuple[Ranked, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        yield self._curve
+        with Vertical(id="choose"):
+            yield self._rows
+            yield self._best
+            yield Panel(self._by_j, title="Found, by similarity", id="by-j")
+
+    def panels(self) -> list[Widget]:
+        return [self._rows, self._list]
+
+    def on_resize(self) -> None:
+        self.set_class(self.size.width >= 120, "-wide")
+        self.set_class(self.size.height >= TALL, "-tall")
+
+    # What comes down
+
+    def watch_settings(self, settings: Settings) -> None:
+        if settings != self._shown:
+            self._wished = settings
+            self._show(settings)
+
+    def _show(self, settings: Settings) -> None:
+        """All of the tab, from settings alone: at once while the choice of b × r takes milliseconds, else when it is
+        there (1.7 s for 65,535 hashes: measured)."""
+        self._shown = settings
+        if settings.sketching.num_perm <= AT_ONCE:
+            self.workers.cancel_group(self, "choose")
+            self._show_all(settings, choices(settings))
+        else:
+            self._show_settings(settings, "", "…")
+            self.run_worker(self._show_later(settings), group="choose", exclusive=True, exit_on_error=False)
+
+    async def _show_later(self, settings: Settings) -> None:
+        found = await asyncio.to_thread(choices, settings)
+        if settings is self._shown:
+            self._show_all(settings, found)
+
+    def _show_all(self, settings: Settings, found: Choices) -> None:
+        self._banding, self._ranked = found.banding, found.ranked
+        banding, hashes = found.banding, settings.sketching.num_perm
+        if banding is None:
+            self._show_settings(settings, found.refused, "none")
+        else:
+            used = f"{banding.bands * banding.rows:,}" + (f" of {hashes}" if hashes < 10_000 else "")
+            self._show_settings(settings, "", f"{banding.bands} × {banding.rows}", used)
+        self._curve.show(banding, settings)
+        self._by_j.banding = banding
+        at = next((index for index, one in enumerate(self._ranked) if one.chosen), 0)
+        self._list.show(len(self._ranked), self._cells, cursor=at)
+        self.post_message(HintsChanged())
+
+    def _show_settings(self, settings: Settings, refused: str, banding: str, used: str = "") -> None:
+        values: dict[str, Value] = {
+            "threshold": settings.threshold, "num_perm": settings.sketching.num_perm, "seed": settings.sketching.seed,
+            "verify": settings.verify, "chosen": banding,
+        }
+        if isinstance(settings.banding, ByHand):
+            values |= {"by": "hand", "bands": settings.banding.bands, "rows": settings.banding.rows}
+            hidden = {"recall", "chosen"}
+        else:
+            values |= {"by": "recall", "recall": settings.banding.recall}
+            hidden = {"bands", "rows"}
+        self._rows.show(values, messages={"recall": refused} if refused else {},
+                        notes={"chosen": used, "rows": used} if used else {}, hidden=hidden)
+
+    # The settings
+
+    @on(SettingRows.Changed)
+    def _changed(self, message: SettingRows.Changed) -> None:
+        message.stop()
+        try:
+            self._wish(self._with(message.name, message.value), message.name)
+        except SettingsError as error:
+            self._show(self._wished)
+            self._rows.refuse(message.name, str(error))
+
+    def _with(self, name: str, value: Value) -> Settings:
+        """The wished settings with one changed; SettingsError if they cannot be."""
+        settings, banding = self._wished, self._wished.banding
+        replace = msgspec.structs.replace
+        match name:
+            case "by" if value == "hand":
+                now = self._banding
+                return replace(settings, banding=ByHand(now.bands, now.rows) if now is not None else ByHand(1, 1))
+            case "by":
+                return replace(settings, banding=ByRecall(int(self._rows.values["recall"])))
+            case "recall":
+                return replace(settings, banding=ByRecall(int(value)))
+            case "bands" | "rows" if isinstance(banding, ByHand):
+                return replace(settings, banding=replace(banding, **{name: int(value)}))
+            case "num_perm" | "seed":
+                return replace(settings, sketching=replace(settings.sketching, **{name: int(value)}))
+            case "threshold":
+                return replace(settings, threshold=int(value))
+            case "verify":
+                return replace(settings, verify=value)
+        return settings
+
+    def _wish(self, settings: Settings, about: str) -> None:
+        if settings != self._wished:
+            self._wished = settings
+            self._show(settings)
+            self.post_message(SettingsChanged(settings, about))
+
+    @on(SettingRows.Moved)
+    def _moved(self, message: SettingRows.Moved) -> None:
+        message.stop()
+        self.post_message(HintsChanged())
+
+    # The table
+
+    def _columns(self) -> tuple[Column, ...]:
+        return (Column("b × r", 9, "right"), Column("P(t)", 6, "right"), Column("FN", 7, "right"),
+                Column("FP", 6, "right"), Column(""))
+
+    def _cells(self, sight: range) -> list[tuple[Cell, ...]]:
+        return [
+            (f"{one.choice.bands} × {one.choice.rows}", decimal(one.choice.p_at_threshold), f"{one.choice.fn:.4f}",
+             f"{one.choice.fp:.3f}", "●" if one.chosen else "<" if one.below_wish else "")
+            for one in self._ranked[sight.start : sight.stop]
+        ]
+
+    @on(LongList.Highlighted)
+    def _highlighted(self, message: LongList.Highlighted) -> None:
+        message.stop()
+
+    @on(LongList.Chosen)
+    def _chosen(self, message: LongList.Chosen) -> None:
+        message.stop()
+        choice = self._ranked[message.index].choice
+        self._wish(msgspec.structs.replace(self._wished, banding=ByHand(choice.bands, choice.rows)), "table")
+
+    # Words
+
+    def status(self) -> Text | None:
+        if self._banding is None:
+            return None
+        bands, rows, t = self._banding.bands, self._banding.rows, self._wished.threshold / ONE
+        found = percent(candidate_probability(t, bands, rows))
+        words = f"{bands} × {rows}: a pair at J = {decimal(t, 2)} is found with {found}"
+        return Text(f"{words} · steepest at {decimal(steepest(bands, rows))}")
+
+    def hints(self) -> list[Hint]:
+        if self.focused_panel() is self._list:
+            return [hint("step_row"), hint("take_row", "take"), hint("step_panel", "settings", key="tab")]
+        return [hint("step_value"), hint("type_value"), hint("step_setting"), hint("step_panel", "table", key="tab"),
+                hint("default_value"), hint("step_value(10)")]
+
+    def about(self) -> str:
+        if self.focused_panel() is self._list:
+            return ("The best eight b × r for these settings, the least FP first, and one that is cheaper but below "
+                    "the wish (<). P(t) is the chance that a pair exactly at the threshold is found; FN and FP are "
+                    "the areas beside the threshold: missed above it, candidates below it.")
+        return ABOUT.get(self._rows.current.name, "")
+
+
+class Curve(Widget):
+    """The S-curve with the threshold and the two areas."""
+
+    DEFAULT_CSS = """
+    Curve {
+        & .curve--curve { color: $primary; }
+        & .curve--line { color: $accent; }
+        & .curve--frame { color: $rule; }
+        & .curve--label { color: $dim; }
+        & .curve--measured { color: $foreground; }
+        & .curve--fp { background: $fp; }
+        & .curve--fn { background: $fn; }
+    }
+    """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "curve--curve", "curve--line", "curve--frame", "curve--label", "curve--measured", "curve--fp", "curve--fn",
+    }
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._banding: Banding | None = None
+        self._settings = Settings()
+
+    def show(self, banding: Banding | None, settings: Settings) -> None:
+        self._banding, self._settings = banding, settings
+        self.refresh()
+
+    def render(self) -> Text:
+        if self._banding is None:
+            words = "\n    No bands × rows reach the wished recall.\n    Below it stands what would."
+            return Text(words, self._style("label"))
+        from neardup_tui.plots import FOUND, MISSED, Colours, s_curve  # plotext: when a curve is first drawn
+
+        bands, rows, width = self._banding.bands, self._banding.rows, self.size.width
+        threshold, hashes = self._settings.threshold, self._settings.sketching.num_perm
+        fp, fn = areas(bands, rows, threshold, hashes)
+        colour, label = not self.app.no_color, self._style("label")
+        colours = Colours(
+            *(self._colour(name) for name in ("curve", "line", "frame", "label", "measured")),
+            *(self._colour(name, behind=True) for name in ("fp", "fn")),
+        )
+        head = Text(f"    P = 1 − (1 − J^{rows})^{bands}", label)
+        line = Text("┃", self._style("line")).append(f" t = {decimal(threshold / ONE, 2)} ", label)
+        head.append(" " * max(2, width - head.cell_len - line.cell_len)).append_text(line)
+        plot = s_curve(width, max(1, self.size.height - 3), threshold / ONE,
+                       lambda j: candidate_probability(j, bands, rows), colours, colour=colour)
+        axis = Text(f"    J of a pair · steepest at {decimal(steepest(bands, rows))}", label)
+        key = Text(" ")
+        for letter, name, words in ((FOUND, "fp", f" FP {decimal(fp)} below t  "),
+                                    (MISSED, "fn", f" FN {decimal(fn, 4)} missed")):
+            key.append("  " if colour else letter, self._style(name) if colour else "").append(words, label)
+        parts = (head, plot, axis, key)
+        for part in (head, axis, key):
+            part.truncate(width, overflow="ellipsis")
+        return Text("\n", no_wrap=True, end="").join(parts)
+
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(f"curve--{name}", partial=True)
+
+    def _colour(self, name: str, behind: bool = False) -> str:
+        style = self._style(name)
+        colour = style.bgcolor if behind else style.color
+        return colour.name if colour is not None else "default"
+
+
+class ByJ(Widget):
+    """The chance to be found, at some similarities."""
+
+    banding: reactive[Banding | None] = reactive[Banding | None](None)
+
+    def render(self) -> Text:
+        text = Text(no_wrap=True, end="")
+        if self.banding is None:
+            return text
+        room = max(1, self.size.width - 21)
+        for step in range(95, 45, -5):
+            found = candidate_probability(step / 100, self.banding.bands, self.banding.rows)
+            full = round(room * found)
+            text.append(f"  J {step / 100:.2f} {percent(found, 2):>9}  " + "━" * full)
+            text.append("╌" * (room - full) + "\n", "dim")
+        return text

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from neardup import ByHand, ByRecall
+from neardup_tui import keys
+from tui.driving import loaded, until
+from tui.results_of import TICKETS, app_over
+from tui.screens import plain, text
+
+
+async def opened(pilot) -> None:
+    await loaded(pilot)
+    await pilot.press("3")
+    await until(pilot, lambda: "threshold t" in text(pilot.app))
+
+
+def side(app) -> list[str]:
+    """What stands right of the curve, at 80 columns."""
+    return [line[42:].rstrip() for line in plain(app)[3:-3]]
+
+
+def said(app) -> str:
+    """The same in one line: a message may be wrapped anywhere."""
+    return " ".join(" ".join(side(app)).split())
+
+
+async def test_settings_and_the_best_eight_stand_beside_the_curve(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        assert side(app) == [
+            "▸ threshold t   ‹ 0.80 ›",
+            "  choose b×r by ‹ wished recall ›",
+            "  wished recall ‹ 0.990 ›",
+            "  bands × rows    16 × 6   96 of 128",
+            "  num-perm      ‹ 128 ›",
+            "  seed          ‹ 1 ›",
+            "  verify        ‹ exact J ›",
+            "─ Best eight ─ ● taken  < below wish ─",
+            "      b × r   P(t)      FN     FP",
+            "›    16 × 6  0.992  0.0002  0.219 ●",
+            "     17 × 6  0.994  0.0001  0.225",
+            "     18 × 6  0.996  0.0001  0.230",
+            "     12 × 5  0.991  0.0002  0.247",
+            "      9 × 4  0.991  0.0002  0.286",
+            "      7 × 3  0.993  0.0002  0.347",
+            "      5 × 2  0.994  0.0002  0.431",
+            "      3 × 1  0.992  0.0004  0.550",
+            "     18 × 7  0.986  0.0003  0.184 <",
+        ]
+        curve = [line[:41].rstrip() for line in plain(app)[3:-3]]
+        assert curve[0] == "    P = 1 − (1 − J^6)^16      ┃ t = 0.80" and curve[1].startswith("1.0┤")
+        assert curve[-3:] == ["    0.0   0.2    0.4     0.6    0.8   1.0", "    J of a pair · steepest at 0.612",
+                              "    FP 0.219 below t     FN 0.0002 missed"]
+        assert [line.index("┃") for line in curve if "┃" in line][1:] == [33] * 12
+        assert plain(app)[-2].rstrip() == " 16 × 6: a pair at J = 0.80 is found with 99.2 % · steepest at 0.612"
+
+
+async def test_a_step_changes_curve_table_words_and_settings_at_once(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("L")
+        await until(pilot, lambda: "‹ 0.90 ›" in text(app))
+        assert app.session.settings.threshold == 9_000
+        assert "P = 1 − (1 − J^10)^11" in text(app) and "bands × rows    11 × 10   110 of 128" in text(app)
+        assert "11 × 10: a pair at J = 0.90 is found with 99.1 %" in plain(app)[-2]
+        assert next(line for line in side(app) if line.startswith("›")).split()[1:4] == ["11", "×", "10"]
+
+
+async def test_a_held_key_is_one_step_of_undo(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("h", "h", "h")
+        await until(pilot, lambda: "‹ 0.77 ›" in text(app))
+        await pilot.press("u")
+        await until(pilot, lambda: "‹ 0.80 ›" in text(app))
+        assert "16 × 6" in text(app)
+
+
+async def test_by_hand_the_bands_and_rows_are_settings_and_enter_takes_one_of_the_table(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("j", "l")
+        await until(pilot, lambda: "‹ by hand ›" in text(app))
+        assert app.session.settings.banding == ByHand(16, 6)
+        await pilot.press("j", "l")
+        await until(pilot, lambda: "‹ 17 ›" in text(app))
+        await pilot.press("tab", "g", "j", "j", "j", "enter")
+        await until(pilot, lambda: app.session.settings.banding == ByHand(12, 5))
+        assert "‹ 12 ›" in text(app) and "60 of 128" in text(app)
+        await pilot.press("tab", "k", "l")
+        await until(pilot, lambda: app.session.settings.banding == ByRecall(9_900))
+        assert "16 × 6" in text(app)
+
+
+async def test_more_bands_and_rows_than_hashes_are_refused_beside_the_setting(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("j", "l", "j", "enter", "ctrl+u", *"40", "enter")
+        await until(pilot, lambda: "240 hashes" in said(app))
+        assert app.session.settings.banding == ByHand(16, 6) and "‹ 16 ›" in text(app)
+        await pilot.press("l")
+        await until(pilot, lambda: "‹ 17 ›" in text(app) and "240" not in text(app))
+
+
+async def test_a_recall_out_of_reach_is_a_message_beside_the_setting_and_the_app_lives_on(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("g")
+        await until(pilot, lambda: "out of reach" in said(app))
+        assert "no b × r reaches the wish" in text(app)
+        await pilot.press("backspace")
+        await until(pilot, lambda: "16 × 6" in text(app))
+        assert "out of" not in text(app)
+
+
+async def test_a_threshold_with_five_decimals_is_refused_and_four_are_taken(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("enter", *"0.80001", "enter")
+        await until(pilot, lambda: "four decimals" in said(app))
+        assert app.session.settings.threshold == 8_000
+        await pilot.press("backspace", "enter")
+        await until(pilot, lambda: "four decimals" not in said(app))
+        await pilot.press("enter", *"0.8123", "enter")
+        await until(pilot, lambda: "‹ 0.8123 ›" in text(app))
+
+
+async def test_every_setting_of_the_tab_reaches_the_settings(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("j", "j", "l", "j", "l", "j", "l", "j", "l")
+        await until(pilot, lambda: app.session.settings.verify == "estimate")
+        settings = app.session.settings
+        assert settings.banding == ByRecall(9_910)
+        assert settings.sketching.num_perm == 144 and settings.sketching.seed == 2
+
+
+async def test_at_120_columns_the_chance_at_each_similarity_is_written_out(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot)
+        await until(pilot, lambda: "Found, by similarity" in text(app))
+        found = {line.split("J ")[-1].split()[0]: line.split("J ")[-1].split()[1] for line in plain(app)
+                 if "J 0." in line and "━" in line}
+        for j, share in found.items():
+            assert abs(float(share) - 100 * (1 - (1 - float(j) ** 6) ** 16)) <= 0.01
+        assert len(found) == 10
+
+
+async def test_the_tab_binds_no_key_outside_the_table(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        assert keys.clashes([app.screen.tab, *app.screen.tab.walk_children()]) == []
+
+
+async def test_with_very_many_hashes_the_choice_comes_a_moment_later(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("j", "j", "j", "G")
+        await until(pilot, lambda: "‹ 65,535 ›" in text(app))
+        await until(pilot, lambda: "1903 × 27   51,381" in text(app))
+        assert app.session.settings.sketching.num_perm == 65_535
