@@ -27,6 +27,7 @@ from neardup import (
     Warned,
     chosen,
     exports,
+    single,
     summary,
 )
 from neardup_tui.progress import Progress, tell
@@ -54,6 +55,7 @@ def run(job: Job) -> None:
     """Do the job; raises what goes wrong, and Stopped when a signal ends it. Refuses first, works then."""
     exports.check(job.outputs, force=job.force)
     chosen(job.settings)  # a recall out of reach is told before the inputs are read
+    single.prepare_kernels()
     with _stdin_in_a_file(job) as (paths, run_dir):
         asyncio.run(signals_cancel(_find_and_write(job, paths, run_dir)))
 

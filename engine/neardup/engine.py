@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -96,11 +96,12 @@ class Engine:
                 raise SourceError(f"{name} does not exist: name a file or a folder")
         self._change_run(self._run_dir or default_directory(names))
         assert self._run is not None
-        corpus = _scanned_before(self._run, names, reading)
-        backend = await self._backend(tell) if corpus is None else None
+        # Also where the scan is known: a caller that looks at texts afterwards must find the kernels compiled.
+        backend = await self._backend(tell)
         began = time.perf_counter()
         tell(StageStarted("read", 1, len(STAGES), 0, "bytes"))
-        if backend is not None:
+        corpus = _scanned_before(self._run, names, reading)
+        if corpus is None:
             from neardup.tasks import Scan
 
             async with _ticking(tell, backend, names, reading):
@@ -115,7 +116,7 @@ class Engine:
         self._read_seconds = time.perf_counter() - began
         return corpus
 
-    async def run(self, corpus: Corpus, settings: Settings | None = None) -> AsyncIterator[Event]:
+    async def run(self, corpus: Corpus, settings: Settings | None = None) -> AsyncGenerator[Event, None]:
         """Run the pipeline over the corpus loaded last. Leaving the loop, or cancelling, stops the work.
 
         What is finished stays in the run directory: the next run with settings that agree goes on from there.
