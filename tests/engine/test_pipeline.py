@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import gzip
 import hashlib
 import os
 import sys
@@ -26,6 +27,7 @@ from neardup import (
     SourceError,
     StageStarted,
     Warned,
+    exports,
     find_duplicates,
 )
 
@@ -309,3 +311,38 @@ def test_the_input_is_never_changed(lines: Path, tmp_path: Path) -> None:
 
 async def test_find_duplicates_works_inside_a_running_loop(lines: Path, tmp_path: Path) -> None:
     assert find_duplicates([lines], run_dir=tmp_path / "run").corpus.rows == 500
+
+
+@pytest.mark.parametrize("shape", ["csv", "gz", "folder"])
+async def test_every_export_has_the_same_bytes_for_any_workers_and_any_chunks(
+    lines: Path, tmp_path: Path, shape: str
+) -> None:
+    texts = lines.read_text().splitlines()
+    source = tmp_path / f"input.{shape}"
+    if shape == "csv":
+        with source.open("w", newline="") as file:
+            csv.writer(file).writerows([["id", "text"], *enumerate(texts)])
+    elif shape == "gz":
+        source = tmp_path / "input.txt.gz"
+        source.write_bytes(gzip.compress(lines.read_bytes()))
+    else:
+        source.mkdir()
+        for number, text in enumerate(texts):
+            (source / f"{number:04d}.txt").write_text(text)
+    digests = []
+    for workers, size in [(0, 2**23), (1, 900), (2, 5_000), (0, 300)]:
+        folder = tmp_path / f"out-{workers}-{size}"
+        folder.mkdir()
+        outputs = exports.Outputs(
+            out=str(folder / "kept"), removed=str(folder / "removed.csv"), pairs=str(folder / "pairs.csv"),
+            clusters=str(folder / "clusters.csv"),
+        )  # fmt: skip
+        options = {"workers": workers, "slice_bytes": size, "run_dir": tmp_path / f"run-{workers}-{size}"}
+        async with Engine(**options) as engine:  # type: ignore[arg-type]
+            corpus = await engine.load([source])
+            async for event in engine.run(corpus, Settings(threshold=7_000)):
+                if isinstance(event, Finished):
+                    exports.write(event.result, outputs)
+        digests.append({path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()})
+    assert len(digests[0]) == 4
+    assert digests[1:] == digests[:1] * 3
