@@ -77,12 +77,13 @@ def _one_line(message: str) -> str:
 
 
 def _leave(code: int) -> NoReturn:
-    try:
-        sys.stdout.flush()
-    except (OSError, ValueError):
-        # Python would complain at exit about the same closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = code or 1
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            # Python would try again at exit, and make 120 of the code: a closed pipe, a terminal that is gone.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            code = code or 1
     sys.exit(code)
 
 

@@ -150,6 +150,7 @@ class RunLine(Line):
     doing: reactive[State | None] = reactive[State | None](None)
     progress: reactive[Progress | None] = reactive[Progress | None](None)
     idle: reactive[str] = reactive("")
+    first: reactive[str] = reactive("starting")  # what is done before the first stage
 
     def render(self) -> Text:
         if self.doing is None:
@@ -157,7 +158,7 @@ class RunLine(Line):
         verb = "read" if self.doing is State.READING else "run"
         progress = self.progress
         if progress is None:
-            return self.paint(f" {verb}  ", ("starting", "dim"), "  ", ("x", "key"), " stop")
+            return self.paint(f" {verb}  ", (self.first, "dim"), "  ", ("x", "key"), " stop")
         stage = "" if progress.stage == verb else f" {progress.number}/{progress.of} {progress.stage}"
         left = f"{clock(progress.left)} left" if progress.left is not None else ""
         known = progress.total > 0

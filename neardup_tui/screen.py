@@ -180,6 +180,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         run.doing = session.state if session.busy else None
         run.progress = session.progress
         run.idle = idle_words(session)
+        run.first = first_words(session)
         message = self.query_one(MessageLine)
         message.note = self._note()
         asks = self._question is not None
@@ -576,6 +577,12 @@ def idle_words(session: Session) -> str:
     spent = session.result.seconds
     stages = "  ".join(f"{stage} {seconds:.1f}" for stage, seconds in spent.items())
     return f"idle · last run {sum(spent.values()):.1f} s: {stages}"
+
+
+def first_words(session: Session) -> str:
+    """What keeps a load or run from its first stage; kernels are compiled then, once on a machine."""
+    told = session.notes[-1].text if len(session.notes) > session.notes_before else ""
+    return told or "starting"
 
 
 def check_path(text: str) -> None:

@@ -141,6 +141,7 @@ class Session:
         self.progress: Progress | None = None
         self.notes: list[Note] = []
         self.started = 0.0
+        self.notes_before = 0  # how many there were when what is on began
         self._make_engine = engine
         self._engine: Engine | None = None
         self._exit = AsyncExitStack()
@@ -284,6 +285,7 @@ class Session:
             self.tell("not now: x stops what is on", "warning")
         else:
             self._doing, self._stopped, self.started = doing, False, time.monotonic()
+            self.notes_before = len(self.notes)
             self._task = asyncio.create_task(self._guarded(work), name=doing.name.lower())
             self.changed()
 

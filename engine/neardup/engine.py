@@ -188,7 +188,7 @@ class Engine:
         """Wait for the first worker with kernels; where they are not in the cache that takes a while, and is told."""
         assert self._pool is not None
         if not self._pool.is_ready and not await asyncio.to_thread(compiled.is_compiled, kernel_cache()):
-            tell(Preparing("compiling the kernels for this machine: once, about half a minute"))
+            tell(Preparing("compiling kernels, once on this machine: about 20 s"))
         seconds, notice = await self._pool.ready()
         if notice:
             tell(Warned(notice))
