@@ -149,7 +149,7 @@ async def documents_of(sketches: Sketches, work: Work) -> Numbered:
         first_sketch = np.repeat(sketches.signatures.starts[:-1], rows_of_chunks)
         sketch_of_row = first_sketch + store.read(sketches.local)
         sketch_rows = sketch_of_row[found.first_row]
-        stored = store.write(f"{key}/sketch_rows", 0, sketch_rows)
+        stored = store.write(f"{key}/sketch_rows", 0, sketch_rows, durable=False)
         signed = Signed(sketches.signatures, Stored((stored,)))
         return Numbered(found, sketch_rows, signed, store.read(sketches.shingles)[sketch_rows])
 
@@ -312,11 +312,11 @@ async def _sets(
         starts = np.array([chunk.row for chunk in sketches.chunks])
         cuts = np.append(np.searchsorted(rows, starts), len(rows))
         pieces = [
-            (position, chunk, store.write(f"{key}/wanted", position, rows[first:stop] - chunk.row))
+            (position, chunk, store.write(f"{key}/wanted", position, rows[first:stop] - chunk.row, durable=False))
             for position, (chunk, (first, stop)) in enumerate(zip(sketches.chunks, pairwise(cuts), strict=True))
             if first < stop
         ]
-        return store.write(f"{key}/members", 0, members), pieces
+        return store.write(f"{key}/members", 0, members, durable=False), pieces
 
     members, pieces = await work.here(wanted)
     task = ShingleSets(work.corpus_path, key, settings.normalising, settings.shingling)
@@ -473,8 +473,8 @@ def _numbering(numbered: Numbered, sketches: Sketches, name: str, store: Any) ->
         numbers[numbered.sketch_rows[numbered.documents.empty]] = NOBODY
     starts = sketches.signatures.starts
     return [
-        store.write(f"{name}/numbering", position, numbers[starts[position] : starts[position + 1]])
-        for position in range(len(starts) - 1)
+        store.write(f"{name}/numbering", position, numbers[first:stop], durable=False)
+        for position, (first, stop) in enumerate(pairwise(starts))
     ]
 
 
@@ -483,7 +483,8 @@ def _stored_pairs(
 ) -> tuple[Part, ...]:
     cuts = _ranges(pairs, numbered.shingles, settings.sketching.num_perm)
     return tuple(
-        store.write(f"{key}/pairs", position, pairs[first:stop]) for position, (first, stop) in enumerate(cuts)
+        store.write(f"{key}/pairs", position, pairs[first:stop], durable=False)
+        for position, (first, stop) in enumerate(cuts)
     )
 
 

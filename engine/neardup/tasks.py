@@ -121,7 +121,7 @@ class BandEntries:
         mine = numbering != NOBODY
         signatures_ = store.part(signed) if mine.all() else store.part(signed)[mine]
         entries = bands.entries_of(signatures_, numbering[mine], self.bands, self.rows, pulse)
-        return store.write(self.name, position, entries)
+        return store.write(self.name, position, entries, durable=False)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,9 @@ class FindBuckets:
         position, entries = chunk
         found = bands.buckets_of(store.part(entries), self.signed.signatures_of(store), self.rows, pulse)
         arrays: dict[str, NDArray[Any]] = {"documents": found.documents, "offsets": found.offsets, "band": found.band}
-        return {name: store.write(f"{self.name}.{name}", position, array) for name, array in arrays.items()}
+        return {
+            name: store.write(f"{self.name}.{name}", position, array, durable=False) for name, array in arrays.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,8 @@ class PairBuckets:
         blocks = bands.candidates_of(
             read_buckets(store, parts), self.limit, self.unlisted, self.signed.signatures_of(store), self.rows, pulse
         )
-        return [store.write(f"{self.name}.{position:05d}", number, block) for number, block in enumerate(blocks)]
+        name = f"{self.name}.{position:05d}"
+        return [store.write(name, number, block, durable=False) for number, block in enumerate(blocks)]
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class SortPart:
         ordered = array[np.argsort(array[self.by], kind="stable")]
         pulse(0)
         cuts = np.searchsorted(ordered[self.by], _borders(self.parts)).tolist()
-        return store.write(f"{self.name}.sorted", position, ordered), [*cuts, len(ordered)]
+        return store.write(f"{self.name}.sorted", position, ordered, durable=False), [*cuts, len(ordered)]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class MergePart:
         if len(stretches) > 1:
             gathered = gathered[np.argsort(gathered[self.by], kind="stable")]
         pulse(0)
-        return store.write(self.name, position, gathered)
+        return store.write(self.name, position, gathered, durable=False)
 
 
 async def exchange_by_files(
