@@ -86,7 +86,8 @@ def load(lock: Path, *, backwards: bool = False) -> Loaded:
 
 def is_compiled(cache_dir: Path) -> bool:
     """Whether some process has left all kernels, as they are now, in the cache; asks without loading any."""
-    return (cache_dir / _digest(_cpu_features()) / _READY).exists()
+    directory = os.environ.get("NUMBA_CACHE_DIR") or cache_dir / _digest(_cpu_features())
+    return (Path(directory) / _READY).exists()
 
 
 def _import_kernels(lock: Path | None, backwards: bool) -> bool:
@@ -95,9 +96,10 @@ def _import_kernels(lock: Path | None, backwards: bool) -> bool:
 
     names = [found.name for found in pkgutil.iter_modules([str(KERNELS)])]
     modules = []
-    for name in reversed(names) if backwards else names:
-        with _held(lock.with_name(f"{lock.name}-{name}")) if lock else contextlib.nullcontext():
-            modules.append(importlib.import_module(f"neardup.kernels.{name}"))
+    with _without_scipy():
+        for name in reversed(names) if backwards else names:
+            with _held(lock.with_name(f"{lock.name}-{name}")) if lock else contextlib.nullcontext():
+                modules.append(importlib.import_module(f"neardup.kernels.{name}"))
     kernels = [value for module in modules for value in vars(module).values() if isinstance(value, Dispatcher)]
     return any(kernel.stats.cache_misses for kernel in kernels)
 
@@ -139,6 +141,19 @@ def _private_temporary() -> Path:
         if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
             return shared
     return Path(tempfile.mkdtemp(prefix="neardup-kernels-"))
+
+
+@contextlib.contextmanager
+def _without_scipy() -> Iterator[None]:
+    """numba asks SciPy, where there is one, for its BLAS: 0.45 s for what no kernel here uses. Ours do without."""
+    if "NUMBA_CACHE_DIR" not in os.environ or "scipy.linalg" in sys.modules:
+        yield  # not a process of ours, or too late
+        return
+    sys.modules["scipy.linalg"] = None  # type: ignore[assignment]  # importing it raises ImportError, as if there were none
+    try:
+        yield
+    finally:
+        sys.modules.pop("scipy.linalg", None)
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import importlib
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -26,6 +27,8 @@ from neardup.settings import Settings
 from neardup.sources.corpus import Corpus, Reading
 
 SLICE_BYTES = 8 * 2**20
+# Starting workers takes two seconds on two cores; one process does 4 MB of text in about one.
+WORTH_WORKERS = 4 * 2**20
 Listener = Callable[[Event], None]
 
 
@@ -37,7 +40,8 @@ class Engine:
             async for event in engine.run(corpus, Settings()):
                 ...                                       # the last event is Finished(result)
 
-    workers      None: as many as this process may use cores; 0: none, work is done in a thread of this process
+    workers      None: as many as this process may use cores, but none for a few MB, unless they were started before;
+                 0: none, work is done in a thread of this process
     run_dir      where artifacts go; None: a directory of the inputs' own below the user's cache
     launcher     a Launcher that was started before (an app does so before it takes over the terminal)
     slice_bytes  how much of an input one chunk holds; no result depends on it
@@ -54,6 +58,7 @@ class Engine:
         keep_spool: bool = False,
     ) -> None:
         self._workers = default_workers() if workers is None else workers
+        self._workers_wished = workers is not None
         self._run_dir = run_dir
         self._launcher = launcher
         self._own_launcher = launcher is None
@@ -96,6 +101,8 @@ class Engine:
                 raise SourceError(f"{name} does not exist: name a file or a folder")
         self._change_run(self._run_dir or default_directory(names))
         assert self._run is not None
+        if not self._workers_wished and self._pool is None and _small(names) and compiled.is_compiled(kernel_cache()):
+            self._workers = 0
         # Also where the scan is known: a caller that looks at texts afterwards must find the kernels compiled.
         backend = await self._backend(tell)
         began = time.perf_counter()
@@ -136,6 +143,10 @@ class Engine:
                 work.cancel()
                 await asyncio.wait([work])
 
+    @property
+    def worker_pids(self) -> list[int]:
+        return self._pool.pids if self._pool is not None else []
+
     async def close(self) -> None:
         """End workers, free the run directory. Finished chunks stay; nothing half-written does."""
         if self._pool is not None:
@@ -155,8 +166,6 @@ class Engine:
 
     async def _find(self, corpus: Corpus, settings: Settings, tell: Listener) -> Result:
         backend = await self._backend(tell)
-        # A worker has compiled what was not in the cache; here it is only loaded, in a thread.
-        await asyncio.to_thread(compiled.load, kernel_cache() / "lock")
         from neardup import pipeline
 
         assert self._run is not None
@@ -180,6 +189,7 @@ class Engine:
                     await self._pool.close()
                     self._pool = None
         if self._inline is None:
+            await asyncio.to_thread(_load_kernels)
             self._inline = Inline(self._run.store)
         self._inline.store = self._run.store
         return self._inline
@@ -187,9 +197,14 @@ class Engine:
     async def _until_ready(self, tell: Listener) -> None:
         """Wait for the first worker with kernels; where they are not in the cache that takes a while, and is told."""
         assert self._pool is not None
-        if not self._pool.is_ready and not await asyncio.to_thread(compiled.is_compiled, kernel_cache()):
+        here = None
+        if await asyncio.to_thread(compiled.is_compiled, kernel_cache()):
+            # This process needs them too, for what looks at the whole corpus: it loads them while the workers do.
+            here = asyncio.ensure_future(asyncio.to_thread(_load_kernels))
+        elif not self._pool.is_ready:
             tell(Preparing("compiling kernels, once on this machine: about 20 s"))
         seconds, notice = await self._pool.ready()
+        await (here or asyncio.to_thread(_load_kernels))
         if notice:
             tell(Warned(notice))
         if seconds > 1:
@@ -320,6 +335,16 @@ async def _ticking(tell: Listener, backend: Backend, names: Sequence[str], readi
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
+
+
+def _small(names: Sequence[str]) -> bool:
+    """Whether the inputs are files and so small that starting workers takes longer than the work."""
+    return all(map(os.path.isfile, names)) and sum(map(os.path.getsize, names)) < WORTH_WORKERS
+
+
+def _load_kernels() -> None:
+    compiled.load(kernel_cache() / "lock")
+    importlib.import_module("neardup.pipeline")  # and what comes with it: Arrow, the sources
 
 
 def _nobody(event: Event) -> None:

@@ -293,6 +293,22 @@ async def test_where_no_worker_can_start_there_is_one_warning_and_the_same_resul
     assert len(warnings) == 1
 
 
+async def test_a_few_lines_are_not_worth_a_process_and_many_are(
+    lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from neardup import engine as module
+
+    async def processes(**options: object) -> int:
+        async with Engine(run_dir=tmp_path / "run", **options) as engine:  # type: ignore[arg-type]
+            await engine.load([lines])
+            return len(engine.worker_pids)
+
+    assert await processes() == 0
+    assert await processes(workers=1) == 1
+    monkeypatch.setattr(module, "WORTH_WORKERS", 1_000)
+    assert await processes() == module.default_workers()
+
+
 def test_a_run_directory_is_private(lines: Path, tmp_path: Path) -> None:
     old = os.umask(0)
     try:
