@@ -27,9 +27,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def main() -> NoReturn:
     """The edge: every error becomes one line on stderr and an exit code."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the caller; print would then write to the other one
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+    _open_what_is_closed()
     with signals_raise():
         try:
             code = neardup.main(prog_name="neardup", standalone_mode=False) or 0
@@ -55,6 +53,27 @@ def main() -> NoReturn:
     _leave(code)
 
 
+CLOSED: set[str] = set()
+
+
+def _open_what_is_closed() -> None:
+    """A stream that the caller closed (`>&-`): what is opened next would take its number, and be written to."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            CLOSED.add(name)
+            file = open(os.devnull, "r" if name == "stdin" else "w")  # noqa: SIM115
+            if file.fileno() != number:
+                os.dup2(file.fileno(), number)
+            setattr(sys, name, file)
+
+
+def _need_stdout() -> None:
+    if "stdout" in CLOSED:
+        from neardup.errors import OutputError
+
+        raise OutputError("standard output is closed, and what was asked for is written there: open it, or name a file")
+
+
 def _told(error: Exception) -> int:
     import traceback
     from pathlib import Path
@@ -65,8 +84,10 @@ def _told(error: Exception) -> int:
         tell(f"neardup: {_one_line(str(error))}")
         return error.exit_code
     where = traceback.extract_tb(error.__traceback__)[-1]
-    if isinstance(error, OSError | MemoryError):
-        tell(f"neardup: {_one_line(str(error)) or 'out of memory'}")
+    if isinstance(error, OSError):
+        tell(f"neardup: {error.filename or 'standard output'}: {error.strerror or type(error).__name__}")
+    elif isinstance(error, MemoryError):
+        tell("neardup: out of memory: give --workers a smaller number")
     else:
         tell(f"neardup: internal error: {type(error).__name__} at {Path(where.filename).name}:{where.lineno}")
     return 1
@@ -84,7 +105,19 @@ def _leave(code: int) -> NoReturn:
             # Python would try again at exit, and make 120 of the code: a closed pipe, a terminal that is gone.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
             code = code or 1
-    sys.exit(code)
+    # Everything is written and closed by now; taking the interpreter apart with numba in it costs 0.3 s more.
+    os._exit(code)
+
+
+class Whole(click.IntRange):
+    """A whole number; its range is said also where the text is no number at all."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            int(value)
+        except ValueError:
+            self.fail(f"{value!r} is no whole number: give one from {self.min:,} up", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class PathsOrCommand(click.Group):
@@ -177,7 +210,7 @@ OUTPUT = _options(
     click.option("--force", is_flag=True, help="Replace outputs that exist."),
 )  # fmt: skip
 HOW = _options(
-    click.option("--workers", metavar="N", type=click.IntRange(0), help="Processes. 0: none. Default: one a core."),
+    click.option("--workers", metavar="N", type=Whole(0), help="Processes. 0: none. Default: one a core."),
     click.option("--run-dir", metavar="PATH", help="Where finished steps are kept for the next run."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
     click.option("--quiet", is_flag=True, help="No summary and no progress; warnings and errors stay."),
@@ -224,7 +257,7 @@ def _settings(given: dict[str, Any]) -> Settings:
         if bands is not None
         else ByRecall()
         if recall is None
-        else ByRecall(ten_thousandths(recall, "the recall")),
+        else ByRecall(ten_thousandths(recall, "the recall", "0.99")),
         verify=given["verify"],
         clusters=given["clusters"],
         keep=given["keep"],
@@ -279,6 +312,10 @@ def run(
     reading, settings = _reading(form, text_column), _settings(meaning)
     if out == "-" and as_json:
         raise click.UsageError("--out - and --json both want standard output: give --out a file")
+    if out == "-" or as_json:
+        _need_stdout()
+    if run_dir == "":
+        raise click.UsageError("--run-dir is empty: name a directory, or leave the option out")
     from neardup.exports import Outputs
     from neardup_tui import headless
 
@@ -287,7 +324,7 @@ def run(
 
 
 @neardup.command()
-@click.argument("count", metavar="N", type=click.IntRange(0))
+@click.argument("count", metavar="N", type=Whole(0))
 @click.option("--share", metavar="S", type=float, default=0.2, help="Share of edited copies. Default: 0.2.")
 @click.option("--seed", metavar="N", type=int, default=1, help="Default: 1.")
 @click.option("--characters", metavar="N", type=int, default=240, help="Mean length of a text. Default: 240.")
@@ -295,4 +332,5 @@ def example(count: int, share: float, seed: int, characters: int) -> None:
     """Print N short news-like texts as JSON lines (id, text), a share of them edited copies of earlier ones."""
     from neardup.sources import write_example
 
+    _need_stdout()
     write_example(sys.stdout.buffer, count, share=share, seed=seed, characters=characters)

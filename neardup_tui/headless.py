@@ -57,7 +57,11 @@ def run(job: Job) -> None:
     chosen(job.settings)  # a recall out of reach is told before the inputs are read
     single.prepare_kernels()
     with _stdin_in_a_file(job) as (paths, run_dir):
-        asyncio.run(signals_cancel(_find_and_write(job, paths, run_dir)))
+        # Not asyncio.run: stopped by a signal, it would wait for a thread that is still importing. All that matters
+        # is cleaned up inside, and then the process ends.
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(signals_cancel(_find_and_write(job, paths, run_dir)))
+        loop.close()
 
 
 async def _find_and_write(job: Job, paths: Sequence[str], run_dir: Path | None) -> None:
@@ -90,6 +94,13 @@ async def _find_and_write(job: Job, paths: Sequence[str], run_dir: Path | None) 
     if not job.quiet:
         for line in summary.lines(result, written):
             tell(line)
+
+
+def _ending(head: bytes) -> str:
+    """What came through a pipe has no name: compressed bytes are known by how they begin."""
+    if head.startswith(b"\x1f\x8b"):
+        return ".gz"
+    return ".zst" if head == b"\x28\xb5\x2f\xfd" else ""
 
 
 def _as_given(text: str, names: Mapping[str, str]) -> str:
@@ -126,7 +137,9 @@ def _stdin_in_a_file(job: Job) -> Iterator[tuple[tuple[str, ...], Path | None]]:
     if job.paths.count(STDIN) > 1:
         raise SettingsError("- stands for standard input, which can be read once: name it once")
     with tempfile.TemporaryDirectory(prefix="neardup-", ignore_cleanup_errors=True) as folder:
-        kept = Path(folder) / "standard-input"
+        head = sys.stdin.buffer.read(4)
+        kept = Path(folder) / f"standard-input{_ending(head)}"
         with open(os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(head)
             shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
         yield tuple(str(kept) if path == STDIN else path for path in job.paths), run_dir or Path(folder) / "run"

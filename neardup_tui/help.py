@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
-from rich.cells import cell_len
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -16,7 +15,6 @@ from textual.widgets import Static
 
 from neardup_tui.keys import SCOPES, Hint, Key, Scope, bindings, help_lines, hint
 from neardup_tui.session import Note
-from neardup_tui.widgets.cells import fitted
 from neardup_tui.widgets.panel import Panel
 
 
@@ -81,26 +79,29 @@ def help_page(title: str, about: str, table: Sequence[Key], width: int) -> Reade
     here = [row for row in table if row.scope != "everywhere"]
     everywhere = [row for row in table if row.scope == "everywhere"]
     scopes: list[Scope] = list(dict.fromkeys(row.scope for row in here))
-    left: list[Text] = []
+    left: list[Text | Table] = []
     for scope in scopes:
         left += [*_block(SCOPES[scope].replace("On a", "On this"), [row for row in here if row.scope == scope]), Text()]
     right = _block(SCOPES["everywhere"], everywhere)
     content: list[Text | Table] = [Text(about), Text()] if about else []
     if width >= 72 and left:
         grid = Table.grid(padding=(0, 2), expand=True)
-        grid.add_column(ratio=1, no_wrap=True)
-        grid.add_column(ratio=1, no_wrap=True)
-        grid.add_row(Text("\n").join(left), Text("\n").join(right))
+        grid.add_column(ratio=1)
+        grid.add_column(ratio=1)
+        grid.add_row(Group(*left), Group(*right))
         content.append(grid)
     else:
         content += [*left, *right]
     return Reader("help", title, Group(*content))
 
 
-def _block(title: str, table: Iterable[Key]) -> list[Text]:
-    lines = help_lines(table)
-    widest = max(cell_len(keys) for keys, _ in lines) + 2
-    return [Text(title, "bold"), *(Text.assemble(fitted(keys, widest), (meaning, "dim")) for keys, meaning in lines)]
+def _block(title: str, table: Iterable[Key]) -> list[Text | Table]:
+    lines = Table.grid(padding=(0, 2, 0, 0))
+    lines.add_column(no_wrap=True)
+    lines.add_column(style="dim")
+    for keys, meaning in help_lines(dict.fromkeys(table)):
+        lines.add_row(keys, meaning)
+    return [Text(title, "bold"), lines]
 
 
 def messages_page(notes: Sequence[Note]) -> Reader:

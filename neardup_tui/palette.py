@@ -11,9 +11,13 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input
 
-from neardup_tui.keys import SCOPES, Hint, Key, spelled
+from neardup_tui.keys import SCOPES, Hint, Key, bare, spelled
 from neardup_tui.widgets.panel import Panel
 
+ALSO = {  # other words that people look for, by action
+    "export": "save output file", "open": "load read file", "copy_command": "clipboard", "stop": "cancel",
+    "undo": "back", "run": "start again", "quit": "exit close", "messages": "errors log", "filter": "search find",
+}
 LEFT_OUT = ("palette", "back", "interrupt")
 
 
@@ -57,7 +61,7 @@ class Palette(Widget):
     def _find(self, words: str) -> None:
         wanted = words.lower().split()
         self._commands.found = tuple(
-            (row, node) for row, node in self._all if all(word in row.help.lower() for word in wanted))
+            (row, node) for row, node in self._all if all(word in _words(row) for word in wanted))
         self._commands.at = 0
         self.query_one(Panel).right = f"{len(self._commands.found)} of {len(self._all)}"
 
@@ -77,6 +81,10 @@ class Palette(Widget):
             case _:
                 return
         event.stop()
+
+
+def _words(row: Key) -> str:
+    return f"{row.help} {ALSO.get(bare(row.action), '')}".lower()
 
 
 class _Commands(Widget):

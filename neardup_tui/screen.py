@@ -56,7 +56,7 @@ from neardup_tui.messages import (
 )
 from neardup_tui.palette import Palette
 from neardup_tui.question import Answer, Question
-from neardup_tui.session import Choice, Engine, Note, Progress, Session, State, Unclear, internal
+from neardup_tui.session import COLUMN_FIRST, Choice, Engine, Note, Progress, Session, State, Unclear, internal
 from neardup_tui.tabs.base import Tab
 from neardup_tui.widgets.cells import safe
 from neardup_tui.widgets.field import Field, PathField
@@ -99,6 +99,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
     reading: var[Reading] = var(Reading())
     opening: var[tuple[str, ...]] = var[tuple[str, ...]](())
     written: var[int] = var(0)
+    preparing: var[str] = var("")
 
     def __init__(self, session: Session, paths: tuple[str, ...], reading: Reading) -> None:
         super().__init__()
@@ -158,6 +159,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
             self.choice = Choice()
         elif session.result is not self.result:
             self.choice = replace(self.choice, pair=None, cluster=None)
+        self.preparing = first_words(session) if len(session.notes) > session.notes_before else ""
         self.opening = session.opening
         self.paths = session.paths
         self.reading = session.reading
@@ -193,7 +195,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         notes = self.session.notes
         if len(notes) <= self._read and (tab := self.tab) is not None and (words := tab.status()) is not None:
             return words
-        return notes[-1] if notes else None
+        return notes[-1] if len(notes) > self._read else None
 
     def _hints(self) -> tuple[tuple[Hint, ...], Hint]:
         if self._question is not None:
@@ -242,7 +244,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
                 handed = (
                     MainScreen.corpus, MainScreen.settings, MainScreen.result, MainScreen.running, MainScreen.choice,
                     MainScreen.unclear, MainScreen.paths, MainScreen.reading, MainScreen.written,
-                    MainScreen.opening)
+                    MainScreen.opening, MainScreen.preparing)
                 with self._context():  # a key's action runs in the app's: data comes from this screen
                     tab.data_bind(*(one for one in handed if one.name in tab._reactives))
                 await self.query_one("#content").mount(tab)
@@ -287,10 +289,8 @@ class MainScreen(Screen[None], inherit_bindings=False):
                 self.tab.zoomed is not None or self.tab.focused_panel() is not None)
         if action == "stop":
             return session.busy
-        if action in ("run", "export", "copy_command"):
+        if action == "copy_command":
             return session.corpus is not None and not session.busy
-        if action in ("undo", "redo"):
-            return session.undoable if action == "undo" else session.redoable
         return True
 
     # What covers the tabs, and what comes back
@@ -387,6 +387,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
         if self._prompt is not None:
             return
         await self._remove_cover()
+        self._read = len(self.session.notes)
         self._beneath = self.focused
         self._prompt = Panel(PathField(placeholder="file or folder", check=check_path), title="Open a path",
                              right="also .gz and .zst")
@@ -419,6 +420,7 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
     async def _open(self, paths: tuple[str, ...], reading: Reading) -> None:
         await self._show_tab(1)
+        self._read = len(self.session.notes)
         await self.session.open(paths, reading)
 
     # Settings and what is marked
@@ -469,7 +471,11 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
     @on(RunWanted)
     def _run_wanted(self) -> None:
-        if self.session.state is State.CURRENT:
+        self._read = len(self.session.notes)
+        if self.session.corpus is None and not self.session.busy:
+            unclear = self.session.unclear is not None
+            self.session.tell(COLUMN_FIRST if unclear else "no documents yet: o opens some", "warning")
+        elif self.session.state is State.CURRENT:
             self.session.tell("results are current: nothing to run")
         else:
             self.session.run()
@@ -487,8 +493,11 @@ class MainScreen(Screen[None], inherit_bindings=False):
         from neardup_tui.tabs.export import ExportTab
 
         await self._show_tab(6)
+        self._read = len(self.session.notes)
         tab = self.tab
-        if self.session.result is None:
+        if self.session.busy:
+            self.session.tell("not now: x stops what is on", "warning")
+        elif self.session.result is None:
             self.session.tell("nothing to write yet: r runs first", "warning")
         elif isinstance(tab, ExportTab):
             tab.want()
@@ -506,7 +515,8 @@ class MainScreen(Screen[None], inherit_bindings=False):
 
         session = self.session
         outputs = getattr(self._tabs.get(6), "outputs", None)
-        line = shlex.join(exports.command_for(session.paths, session.reading, session.settings, outputs))
+        settings = session.result.settings if session.result is not None else session.settings
+        line = shlex.join(exports.command_for(session.paths, session.reading, settings, outputs))
         how = await clipboard.send(line, self._to_terminal)
         session.tell(f"{how}: {line}")
 
@@ -556,6 +566,8 @@ def described(session: Session, wide: bool) -> tuple[str, ...]:
         if session.unclear is not None:
             return (name_of(session.unclear.paths), "no text column")
         return ("no documents yet",)
+    if session.opening and session.opening != session.paths:
+        return (f"reading {name_of(session.opening)}", f"still {name_of(session.paths)}")
     corpus = session.corpus
     columns = {one.text_column for one in corpus.inputs}
     column = columns.pop() if len(columns) == 1 else None

@@ -7,6 +7,7 @@ are tasks of the app's own loop; `changed` is called after each step, at most fo
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 import traceback
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
@@ -31,6 +32,7 @@ from neardup import (
     StageStarted,
     Warned,
 )
+from neardup_tui.places import placed
 
 if TYPE_CHECKING:
     from neardup.exports import Outputs
@@ -40,6 +42,8 @@ Severity = Literal["note", "warning", "error"]
 HERE, ENGINE = Path(__file__).parent, Path(neardup.__file__).parent
 TOLD_A_SECOND = 4  # a line of progress four times a second is 0.6 kB/s on the wire
 UNDO_STEPS = 200
+OPTION = re.compile(r"[,;:]? [Cc]hoose [^:]*--text-column.*", re.DOTALL)
+COLUMN_FIRST = "choose the text column first: 1 Documents"
 SAME_STEP = 0.8  # seconds: a key held on one setting is one step of undo
 
 
@@ -205,18 +209,21 @@ class Session:
         self._set(settings)
 
     def undo(self) -> bool:
-        """Go back one change; False when there is none."""
-        return self._step(self._past, self._future)
+        """Go back one change and tell which; False when there is none."""
+        return self._step("undo", "undone", self._past, self._future)
 
     def redo(self) -> bool:
-        return self._step(self._future, self._past)
+        return self._step("redo", "redone", self._future, self._past)
 
-    def _step(self, source: list[Settings], other: list[Settings]) -> bool:
+    def _step(self, verb: str, done: str, source: list[Settings], other: list[Settings]) -> bool:
         if not source:
+            self.tell(f"nothing to {verb}")
             return False
-        other.append(self.settings)
+        before = self.settings
+        other.append(before)
         self._last_change = ("", 0.0)
         self._set(source.pop())
+        self.tell(f"{done}: {', '.join(changes(before, self.settings))}")
         return True
 
     def _set(self, settings: Settings) -> None:
@@ -265,7 +272,8 @@ class Session:
         except Exception as error:
             self.tell(why(error), "error")
         else:
-            self.tell("written: " + ", ".join(Path(one.path).name for one in written))
+            into, names = placed([one.path for one in written])
+            self.tell(f"written{into}: {names}")
 
     async def stop(self) -> None:
         """Stop the load or run that is on; finished chunks are kept."""
@@ -317,7 +325,7 @@ class Session:
         except ColumnError as error:
             # Not the end: tab 1 shows the columns there are, and enter takes one.
             self.corpus = self.result = None
-            self.unclear = Unclear(paths, reading, str(error), error.columns)
+            self.unclear = Unclear(paths, reading, why(error), error.columns)
             raise
         self.paths, self.reading = paths, reading
         self.corpus, self.unclear, self.result = corpus, None, None
@@ -351,7 +359,34 @@ class Session:
 
 def why(error: BaseException) -> str:
     """What to tell of an error: its own sentence if it is one of ours, else its kind and place."""
+    if isinstance(error, ColumnError):
+        # The way out is another here than on the command line: tab 1 lists the columns and takes one.
+        return OPTION.sub("", str(error))
     return str(error) if isinstance(error, NeardupError) else internal(error)
+
+
+def changes(before: Any, after: Any) -> list[str]:
+    """What differs between two settings, in words: `bands 20 → 16`."""
+    told = []
+    for name in before.__struct_fields__:
+        old, new = getattr(before, name), getattr(after, name)
+        if old == new:
+            continue
+        if hasattr(old, "__struct_fields__") and type(old) is type(new):
+            told += changes(old, new)
+        elif hasattr(new, "__struct_fields__"):
+            told.append(f"{name} another way")
+        else:
+            if name == "threshold":  # kept in ten-thousandths
+                old, new = old / 10_000, new / 10_000
+            told.append(f"{name.replace('_', ' ')} {_said(old)} → {_said(new)}")
+    return told
+
+
+def _said(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "auto" if value is None else str(value)
 
 
 def internal(error: BaseException) -> str:

@@ -119,7 +119,7 @@ def _term(word: str) -> Filter:
     found = _TERM.fullmatch(word)
     name = found["name"] if found else None
     if found is None or (name is not None and name != "row" and name not in _NAMES):
-        raise ValueError(f"{word!r} is no filter: write j>=0.9, est<0.8, row=412 or cluster=31, ! first for not")
+        raise ValueError(f"no filter: write j>=0.9 est<0.8 row=412 !cluster=31 (! is not); {word!r} is none")
     number = float(found["number"].replace(",", ""))
     sign = _SIGNS[found["sign"] or "="]
     no = bool(found["no"])

@@ -9,6 +9,7 @@ import io
 import itertools
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -264,6 +265,7 @@ def test_bad_input_gets_one_clear_line_and_its_code_and_nothing_is_written(
     before = contents(place)
     in_this_process = ["--workers", "0"] if arguments[0] == "run" else []
     monkeypatch.setattr(sys, "argv", ["neardup", *arguments, *in_this_process])
+    monkeypatch.setattr(os, "_exit", sys.exit)  # the process is the suite's own
 
     with pytest.raises(SystemExit) as left:
         cli.main()
@@ -358,3 +360,51 @@ def test_the_pairs_of_a_real_corpus_are_the_exact_list(
         found = [(line["left"], line["right"], line["jaccard"]) for line in csv.DictReader(file)]
     expected = sorted((int(i), int(j), s) for i, j, s in listed if float(s) >= float(threshold))
     assert len(found) == count and [(int(i), int(j), s) for i, j, s in found] == expected
+
+
+@pytest.mark.parametrize(
+    "arguments", [["run", "lines.txt", "--json"], ["run", "lines.txt", "--out", "-"], ["example", "5"]]
+)
+def test_a_standard_output_that_is_closed_is_a_failure_and_not_a_loss(tmp_path: Path, arguments: list[str]) -> None:
+    (tmp_path / "lines.txt").write_text("one line\n")
+    command = shlex.join([sys.executable, "-m", "neardup_tui", *arguments]) + " >&-"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "standard output is closed" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_quote_that_is_never_closed_is_told_with_its_record(tmp_path: Path) -> None:
+    (tmp_path / "open.csv").write_text('id,text\n1,closed\n2,"abc\n3,def\n')
+    command = [sys.executable, "-m", "neardup_tui", "run", "open.csv", "--quiet"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0
+    assert "record 2, the last, is never closed" in done.stderr
+    (tmp_path / "open.csv").write_text('id,text\n1,closed\n2,"abc\n3,def"')
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120).stderr == ""
+
+
+def test_compressed_bytes_on_standard_input_are_read_as_what_they_hold(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "neardup_tui", "run", "-", "--out", "-", "--quiet"]
+    done = subprocess.run(command, input=gzip.compress(b"a line\na line\nanother\n"), capture_output=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"a line\nanother\n", b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["run", ""], 3, "empty text"),
+        (["run", "lines.txt", "--run-dir", ""], 2, "--run-dir is empty"),
+        (["run", "lines.txt", "--workers", "x"], 2, "no whole number"),
+        (["example", "x"], 2, "no whole number"),
+    ],
+)
+def test_an_empty_or_wordy_value_is_refused_by_its_name(
+    tmp_path: Path, arguments: list[str], code: int, words: str
+) -> None:
+    (tmp_path / "lines.txt").write_text("one line\n")
+    command = [sys.executable, "-m", "neardup_tui", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == code
+    assert words in done.stderr and done.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["lines.txt"]

@@ -97,8 +97,7 @@ class Engine:
         reading = reading or Reading()
         names = tuple(os.fspath(path) for path in paths)
         for name in names:
-            if not os.path.exists(name):
-                raise SourceError(f"{name} does not exist: name a file or a folder")
+            check_there(name)
         self._change_run(self._run_dir or default_directory(names))
         assert self._run is not None
         if not self._workers_wished and self._pool is None and _small(names) and compiled.is_compiled(kernel_cache()):
@@ -282,6 +281,19 @@ def default_workers() -> int:
         if quota != "max":
             cores = min(cores, -(-int(quota) // int(period)))
     return max(1, cores)
+
+
+def check_there(path: str) -> None:
+    """SourceError where there is no such file or folder, or none that may be looked at."""
+    if not path:
+        raise SourceError("an input is named by an empty text: name a file or a folder")
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise SourceError(f"{path} does not exist: name a file or a folder") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no file can have this name"
+        raise SourceError(f"{path} cannot be read ({reason}): see who may enter the folders above") from None
 
 
 def check_unchanged(corpus: Corpus) -> None:

@@ -120,16 +120,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 )
 
 
-def ten_thousandths(text: str, name: str) -> int:
-    """Read a number in (0, 1] with at most four decimals as ten-thousandths; else SettingsError."""
+def ten_thousandths(text: str, name: str, example: str = "0.8") -> int:
+    """Read a number in (0, 1] with at most four decimals as ten-thousandths; else SettingsError, with the example."""
     try:
         value = Decimal(text)
     except InvalidOperation:
         value = Decimal("NaN")
     if not value.is_finite():
-        raise SettingsError(f"{name} {text!r} is not a number: give one above 0 and up to 1, such as 0.8")
+        raise SettingsError(f"{name} {text!r} is not a number: give one above 0 and up to 1, such as {example}")
     if not 0 < value <= 1:
-        raise SettingsError(f"{name} {text} is outside (0, 1]: give a number above 0 and up to 1, such as 0.8")
+        raise SettingsError(f"{name} {text} is outside (0, 1]: give a number above 0 and up to 1, such as {example}")
     scaled = value * ONE
     if scaled != scaled.to_integral_value():
         raise SettingsError(f"{name} {text} has more than four decimals: the finest step is 0.0001")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,11 +28,11 @@ from neardup import (
     steepest,
 )
 from neardup.curve import Banding, Ranked
-from neardup.settings import MAX_PERMUTATIONS, ONE, ten_thousandths
+from neardup.settings import MAX_PERMUTATIONS, ONE, as_decimal, ten_thousandths
 from neardup_tui.keys import Hint, hint
 from neardup_tui.messages import HintsChanged, SettingsChanged
 from neardup_tui.tabs.base import Tab
-from neardup_tui.widgets.cells import decimal, percent
+from neardup_tui.widgets.cells import decimal, percent, safe
 from neardup_tui.widgets.long_list import Cell, Column, LongList
 from neardup_tui.widgets.panel import Panel
 from neardup_tui.widgets.setting_rows import Choice, SettingRows, Stepper, Typed, Value
@@ -52,16 +53,33 @@ def written(places: int) -> dict[str, object]:
     return {"shown": shown, "least": 1, "most": ONE}
 
 
+def both(text: str) -> str:
+    """`20x5`, `20×5` or `20 5` as it is shown: 20 × 5."""
+    found = re.fullmatch(r"\s*([0-9]{1,5})(?:\s*[xX×*]\s*|\s+)([0-9]{1,5})\s*", text)
+    if found is None or not all(1 <= int(number) <= MAX_PERMUTATIONS for number in found.groups()):
+        raise ValueError(f"{safe(text)!r} is not bands × rows: give two whole numbers, such as 20x5")
+    return f"{int(found[1])} × {int(found[2])}"
+
+
+def fitting(name: str, bands: int, rows: int, hashes: int) -> ByHand:
+    """b × r within so many hashes: where it needs more, what was not set just now is lowered."""
+    if name == "bands":
+        bands = min(bands, hashes)
+        return ByHand(bands, min(rows, hashes // bands))
+    rows = min(rows, hashes)
+    return ByHand(min(bands, hashes // rows), rows)
+
+
 SETTINGS = (
     Stepper(name="threshold", label="threshold t", default=Settings().threshold, step=100,
             parse=lambda text: ten_thousandths(text, "the threshold"), **written(2)),  # type: ignore[arg-type]
     Choice(name="by", label="choose b×r by", default="recall",
            options=(("recall", "wished recall"), ("hand", "by hand"))),
     Stepper(name="recall", label="wished recall", default=ByRecall().recall, step=10,
-            parse=lambda text: ten_thousandths(text, "the wished recall"), **written(3)),  # type: ignore[arg-type]
-    Typed(name="chosen", label="bands × rows", default=""),
+            parse=lambda text: ten_thousandths(text, "the wished recall", as_decimal(ByRecall().recall)), **written(3)),  # type: ignore[arg-type]
     Stepper(name="bands", label="bands b", default=16, least=1, most=MAX_PERMUTATIONS),
     Stepper(name="rows", label="rows r", default=6, least=1, most=MAX_PERMUTATIONS),
+    Typed(name="chosen", label="bands × rows", default="16 × 6", parse=both),
     Stepper(name="num_perm", label="num-perm", default=Settings().sketching.num_perm, least=1, most=MAX_PERMUTATIONS,
             step=16),
     Stepper(name="seed", label="seed", default=Settings().sketching.seed, least=0, most=2**32 - 1, shown=str),
@@ -76,6 +94,7 @@ ABOUT = {
               "surely still. A higher wish means more candidates to check.",
     "bands": "bands b: a pair is looked at when all rows of any one band agree. More bands find more, and cost more.",
     "rows": "rows r: hashes in a band. More rows find fewer pairs below the threshold, and miss more above it.",
+    "chosen": "bands × rows: both at once, typed as 20x5. They need b·r hashes, of num-perm there are.",
     "num_perm": "num-perm: hashes a document. b × r cannot be more; more hashes estimate J better and cost time.",
     "seed": "seed: of the hash functions. Another one misses other pairs, about as many.",
     "verify": "verify: whether the candidates are checked by their exact J, by the estimate from the signatures, or "
@@ -118,10 +137,11 @@ class BandsTab(Tab):
     def __init__(self) -> None:
         super().__init__()
         self._curve = Curve(id="curve")
-        self._rows = SettingRows(*SETTINGS, fixed={"chosen"}, id="settings")
+        self._rows = SettingRows(*SETTINGS, fixed={"chosen"}, check=self._checked, id="settings")
         self._list = LongList(self._columns(), id="table", empty="no b × r reaches the wish")
-        self._best = Panel(self._list, title="Best eight", right="● taken  < below wish", id="best")
+        self._best = Panel(self._list, title="Best b × r", right="● taken  < below wish", id="best")
         self._by_j = ByJ()
+        self._lowered = ""  # what the last step had to lower, in words
         self._wished = Settings()  # what was last asked for: it comes down a moment later
         self._shown: Settings | None = None
         self._banding: Banding | None = None
@@ -145,7 +165,7 @@ class BandsTab(Tab):
 
     def watch_settings(self, settings: Settings) -> None:
         if settings != self._shown:
-            self._wished = settings
+            self._wished, self._lowered = settings, ""
             self._show(settings)
 
     def _show(self, settings: Settings) -> None:
@@ -179,32 +199,60 @@ class BandsTab(Tab):
         self.post_message(HintsChanged())
 
     def _show_settings(self, settings: Settings, refused: str, banding: str, used: str = "") -> None:
+        fixed: set[str]
         values: dict[str, Value] = {
             "threshold": settings.threshold, "num_perm": settings.sketching.num_perm, "seed": settings.sketching.seed,
             "verify": settings.verify, "chosen": banding,
         }
         if isinstance(settings.banding, ByHand):
             values |= {"by": "hand", "bands": settings.banding.bands, "rows": settings.banding.rows}
-            hidden = {"recall", "chosen"}
+            fixed, hidden = set(), {"recall"}
         else:
             values |= {"by": "recall", "recall": settings.banding.recall}
-            hidden = {"bands", "rows"}
+            fixed, hidden = {"chosen"}, {"bands", "rows"}
         self._rows.show(values, messages={"recall": refused} if refused else {},
-                        notes={"chosen": used, "rows": used} if used else {}, hidden=hidden)
+                        notes={"chosen": used} if used else {}, fixed=fixed, hidden=hidden)
 
     # The settings
 
     @on(SettingRows.Changed)
     def _changed(self, message: SettingRows.Changed) -> None:
         message.stop()
-        try:
-            self._wish(self._with(message.name, message.value), message.name)
-        except SettingsError as error:
-            self._show(self._wished)
-            self._rows.refuse(message.name, str(error))
+        wished = self._with(message.name, message.value)
+        self._lowered = self._lowered_words(message.name, message.value, wished)
+        self._wish(wished, message.name)
+
+    def _asked(self, name: str, value: Value) -> tuple[int, int, int]:
+        """b, r and num-perm by hand, with what one setting is to be."""
+        banding, hashes = self._wished.banding, self._wished.sketching.num_perm
+        assert isinstance(banding, ByHand)
+        if name == "chosen":
+            bands, rows = map(int, str(value).split(" × "))
+            return bands, rows, hashes
+        asked = {"bands": banding.bands, "rows": banding.rows, "num_perm": hashes} | {name: int(value)}
+        return asked["bands"], asked["rows"], asked["num_perm"]
+
+    def _checked(self, name: str, value: Value) -> None:
+        """What is typed is taken as it is or not at all; only steps lower what stands in their way."""
+        if name in ("bands", "rows", "chosen", "num_perm") and isinstance(self._wished.banding, ByHand):
+            bands, rows, hashes = self._asked(name, value)
+            if bands * rows > hashes:
+                way = "type both at bands × rows" if name in ("bands", "rows") else "give fewer"
+                way = "lower bands or rows first" if name == "num_perm" else f"{way}, or raise num-perm below"
+                raise SettingsError(f"{bands} bands × {rows} rows need {bands * rows:,} hashes, and a signature "
+                                    f"has {hashes:,}: {way}")
+
+    def _lowered_words(self, name: str, value: Value, wished: Settings) -> str:
+        before, now = self._wished.banding, wished.banding
+        if not (isinstance(before, ByHand) and isinstance(now, ByHand)):
+            return ""
+        bands, rows, _ = self._asked(name, value) if name in ("bands", "rows", "chosen", "num_perm") else (0, 0, 0)
+        words = [f"{what} lowered to {new}" for what, old, new in
+                 (("bands", bands, now.bands), ("rows", rows, now.rows)) if new < old]
+        return f"{' and '.join(words)}: b·r can be {wished.sketching.num_perm:,} at most" if words else ""
 
     def _with(self, name: str, value: Value) -> Settings:
-        """The wished settings with one changed; SettingsError if they cannot be."""
+        """The wished settings with one changed, and what does not fit any more lowered."""
         settings, banding = self._wished, self._wished.banding
         replace = msgspec.structs.replace
         match name:
@@ -215,10 +263,13 @@ class BandsTab(Tab):
                 return replace(settings, banding=ByRecall(int(self._rows.values["recall"])))
             case "recall":
                 return replace(settings, banding=ByRecall(int(value)))
-            case "bands" | "rows" if isinstance(banding, ByHand):
-                return replace(settings, banding=replace(banding, **{name: int(value)}))
+            case "bands" | "rows" | "chosen" if isinstance(banding, ByHand):
+                return replace(settings, banding=fitting(name, *self._asked(name, value)))
             case "num_perm" | "seed":
-                return replace(settings, sketching=replace(settings.sketching, **{name: int(value)}))
+                if name == "num_perm" and isinstance(banding, ByHand):
+                    banding = fitting(name, *self._asked(name, value))
+                sketching = replace(settings.sketching, **{name: int(value)})
+                return replace(settings, sketching=sketching, banding=banding)
             case "threshold":
                 return replace(settings, threshold=int(value))
             case "verify":
@@ -257,11 +308,14 @@ class BandsTab(Tab):
     def _chosen(self, message: LongList.Chosen) -> None:
         message.stop()
         choice = self._ranked[message.index].choice
+        self._lowered = ""
         self._wish(msgspec.structs.replace(self._wished, banding=ByHand(choice.bands, choice.rows)), "table")
 
     # Words
 
     def status(self) -> Text | None:
+        if self._lowered:
+            return Text(self._lowered)
         if self._banding is None:
             return None
         bands, rows, t = self._banding.bands, self._banding.rows, self._wished.threshold / ONE
@@ -272,12 +326,15 @@ class BandsTab(Tab):
     def hints(self) -> list[Hint]:
         if self.focused_panel() is self._list:
             return [hint("step_row"), hint("take_row", "take"), hint("step_panel", "settings", key="tab")]
+        if isinstance(self._rows.current, Typed):
+            return [hint("type_value"), hint("step_setting"), hint("step_panel", "table", key="tab"),
+                    hint("default_value")]
         return [hint("step_value"), hint("type_value"), hint("step_setting"), hint("step_panel", "table", key="tab"),
                 hint("default_value"), hint("step_value(10)")]
 
     def about(self) -> str:
         if self.focused_panel() is self._list:
-            return ("The best eight b × r for these settings, the least FP first, and one that is cheaper but below "
+            return ("The best b × r for these settings, the least FP first, and one that is cheaper but below "
                     "the wish (<). P(t) is the chance that a pair exactly at the threshold is found; FN and FP are "
                     "the areas beside the threshold: missed above it, candidates below it.")
         return ABOUT.get(self._rows.current.name, "")

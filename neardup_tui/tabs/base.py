@@ -12,7 +12,7 @@ from textual.widget import Widget
 from neardup import Corpus, Result, Settings
 from neardup_tui.keys import Hint
 from neardup_tui.messages import HintsChanged
-from neardup_tui.session import Choice, Progress
+from neardup_tui.session import COLUMN_FIRST, Choice, Progress, Unclear
 from neardup_tui.widgets.panel import Panel
 
 
@@ -37,6 +37,7 @@ class Tab(Widget):
     result: var[Result | None] = var[Result | None](None, always_update=True)
     running: var[Progress | None] = var[Progress | None](None)
     choice: var[Choice] = var(Choice())
+    unclear: var[Unclear | None] = var[Unclear | None](None)
 
     view: var[int] = var(0)
     zoomed: var[Widget | None] = var[Widget | None](None)
@@ -62,6 +63,12 @@ class Tab(Widget):
     def about(self) -> str:
         """Help for the focused part: what it means, in a few sentences."""
         return ""
+
+    def nothing_read(self) -> str:
+        """What an empty tab says while there are no documents: a way to get some."""
+        if self.unclear is not None:
+            return f"{COLUMN_FIRST[0].upper()}{COLUMN_FIRST[1:]}."
+        return "No documents yet: press o and type a path, or go to 1 Documents."
 
     def close(self) -> bool:
         """esc, when the screen has nothing of its own to close: end the zoom, drop a filter; True if one did."""

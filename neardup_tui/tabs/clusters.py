@@ -20,6 +20,7 @@ from neardup_tui.tables import CLUSTER_COLUMNS, DESCENDING, ClusterTable, Intege
 from neardup_tui.tabs.base import Tab
 from neardup_tui.tabs.results import (
     RESTED,
+    SHORT,
     focus_if_free,
     known,
     list_bindings,
@@ -34,6 +35,7 @@ from neardup_tui.widgets.long_list import Cell, Column, LongList
 from neardup_tui.widgets.panel import Panel
 from neardup_tui.widgets.side_by_side import Side, SideBySide
 
+BESIDE = 100  # from here on both texts stand side by side
 MEMBERS = (
     Column("row", 10, "right"), Column("J to kept", 9, "right"), Column(" why it is here", 28), Column("text"),
 )
@@ -53,6 +55,9 @@ class ClustersTab(Tab):
         & #none { display: none; height: 1fr; padding: 0 1; }
         &.-none > Panel, &.-none #sum { display: none; }
         &.-none #none { display: block; }
+        &.-short #text { display: none; }
+        &.-short.-reading #text { display: block; }
+        &.-members #sum, &.-members #clusters { display: none; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = list_bindings("scroll_texts", "sort", "reverse", "cluster")
@@ -77,6 +82,7 @@ class ClustersTab(Tab):
         self._previews: Fetched[str] | None = None  # one for each list: it forgets what the last frame asked for
         self._row_previews: Fetched[str] | None = None
         self._rest: Timer | None = None
+        self._kept_shown = False  # the kept row is marked: there is no other to stand beside it
 
     def compose(self) -> ComposeResult:
         yield self._sum
@@ -109,8 +115,19 @@ class ClustersTab(Tab):
         self.call_after_refresh(focus_if_free, self)
 
     def watch_corpus(self) -> None:
-        self._none.update("No clusters yet: press r to run." if self.corpus is not None
-                          else "No documents yet: press o and type a path, or go to 1 Documents.")
+        if self.running is not None:
+            words = "The run is on: the clusters come here by themselves. 4 Results shows how far it is."
+        elif self.corpus is not None:
+            words = "No clusters yet: press r to run."
+        else:
+            words = self.nothing_read()
+        self._none.update(words)
+
+    watch_running = watch_corpus
+
+    def on_resize(self) -> None:
+        self.set_class(self.size.height < SHORT, "-short")
+        self._set_sides()
 
     def watch_choice(self) -> None:
         """Another tab asked for a cluster: mark it. What this tab itself reports comes back late, while keys go on."""
@@ -242,8 +259,11 @@ class ClustersTab(Tab):
     @on(LongList.Chosen, "#rows")
     def _member_taken(self, message: LongList.Chosen) -> None:
         message.stop()
-        self._side.focus()
+        self._read_texts()
+
+    def _read_texts(self) -> None:
         self.zoomed = self._side
+        self._side.focus()
 
     # The text of the marked member
 
@@ -264,27 +284,57 @@ class ClustersTab(Tab):
             return
         words = f"row {count(row)}" if row == kept else f"row {count(row)} beside the kept row {count(kept)}"
         self._text.title = words[0].upper() + words[1:]
+        self._kept_shown = row == kept
+        self._set_sides()
         self._text.right = side_words(result, row, texts[1]).partition("  ")[2]
         left, right = (Side(side_words(result, at, text), text) for at, text in zip([kept, row], texts, strict=True))
         self._side.compare(left, right)
 
     def watch_zoomed(self, zoomed: Widget | None) -> None:
-        """In the whole content area both texts stand side by side."""
-        super().watch_zoomed(zoomed)
-        whole = zoomed is self._side
-        self._side.alone, self._side.heads = not whole, whole
+        """With the members zoomed, the list stays as long as they are, and the texts get the room."""
+        members = zoomed is self._rows
+        self.set_class(members, "-members")
+        self.set_class(members or zoomed is self._side, "-reading")
+        self._members.styles.max_height = len(self._inside) + 2 if members and self._inside is not None else None
+        super().watch_zoomed(None if members else zoomed)
+        self._set_sides()
+
+    def _set_sides(self) -> None:
+        """Both texts stand side by side where there is room: in a wide terminal, or zoomed."""
+        zoomed = self.zoomed is not None
+        self._side.alone = self._kept_shown or not (zoomed or self.size.width >= BESIDE)
+        self._side.heads = not self._side.alone
 
     def action_scroll_texts(self, lines: int) -> None:
         self._side.action_scroll_lines(lines)
 
+    def action_step_difference(self, step: int) -> None:
+        self._side.action_step_difference(step)
+
+    @property
+    def _texts_seen(self) -> bool:
+        return self.result is not None and self._is_shown(self._side)
+
     def action_zoom(self) -> None:
         self.toggle_zoom()
+
+    def close(self) -> bool:
+        if super().close():
+            return True
+        if self.result is not None and self.focused_panel() in (self._rows, self._side):
+            self._list.focus()
+            return True
+        return False
 
     def action_cluster(self) -> None:
         self.post_message(TabWanted(4))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return self.result is not None or action not in ("scroll_texts", "sort", "reverse", "cluster")
+        if action in ("sort", "reverse"):
+            return self.result is not None and self.focused_panel() is self._list
+        if action in ("scroll_texts", "step_difference"):
+            return self._texts_seen
+        return self.result is not None or action != "cluster"
 
     # Words
 
@@ -295,10 +345,11 @@ class ClustersTab(Tab):
         if panel is self._side:
             return [hint("scroll_lines", "line"), hint("step_difference", key="nN"), hint("zoom"),
                     hint("step_panel", "clusters", key="tab")]
+        texts = [hint("scroll_texts", "texts"), hint("step_difference", key="nN")] if self._texts_seen else []
         if panel is self._rows:
-            return [hint("step_row", "member"), hint("take_row", "both texts"), hint("scroll_texts"),
-                    hint("step_panel", "text", key="tab"), hint("cluster", "pairs")]
-        return [hint("step_row", "cluster"), hint("take_row", "members"), hint("sort"), hint("scroll_texts"),
+            return [hint("step_row", "member"), hint("take_row", "both texts"), hint("back", "clusters"), *texts,
+                    hint("zoom"), hint("cluster", "pairs")]
+        return [hint("step_row", "cluster"), hint("take_row", "members"), hint("sort"), *texts,
                 hint("cluster", "pairs"), hint("zoom")]
 
     def about(self) -> str:

@@ -12,6 +12,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.message import Message
 from textual.reactive import var
 from textual.widget import Widget
 from textual.widgets import Static
@@ -19,7 +20,7 @@ from textual.widgets import Static
 from neardup import Corpus, Reading
 from neardup_tui.keys import Hint, hint
 from neardup_tui.messages import HintsChanged, OpenPath, RowHighlighted, TabWanted, Told
-from neardup_tui.session import Unclear, why
+from neardup_tui.session import why
 from neardup_tui.tabs.base import Tab
 from neardup_tui.tabs.start import Start
 from neardup_tui.texts import Fetched
@@ -32,12 +33,22 @@ if TYPE_CHECKING:
     from neardup.sources import ColumnPreview, Location, Preview
 
 FORMATS = (
-    ("auto", "by name"), ("lines", "one a line"), ("blank-lines", "blocks"), ("csv", "CSV"), ("jsonl", "JSON lines"),
-    ("parquet", "Parquet"), ("files", "one a file"),
+    ("auto", "by name"), ("lines", "one a line"), ("blank-lines", "blank-lines"), ("csv", "CSV"),
+    ("jsonl", "JSON lines"), ("parquet", "Parquet"), ("files", "one a file"),
 )
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 SHOWN = 4_000  # characters of a text in the list: nobody scrolls further sideways
 MOST_COLUMNS = 6  # lines of the column list; more scroll
+
+
+class HowRead(SettingRows):
+    """A step only shows another format; enter takes it, since reading again gives up the results."""
+
+    class Taken(Message):
+        """The shown format is to be read."""
+
+    async def action_type_value(self) -> None:
+        self.post_message(self.Taken())
 
 
 class DocumentsTab(Tab):
@@ -55,7 +66,7 @@ class DocumentsTab(Tab):
     DocumentsTab #trouble { padding: 0 1; height: auto; color: $warning; }
     """
 
-    unclear: var[Unclear | None] = var[Unclear | None](None)
+    preparing: var[str] = var("")
     paths: var[tuple[str, ...]] = var[tuple[str, ...]](())
     opening: var[tuple[str, ...]] = var[tuple[str, ...]](())
 
@@ -63,7 +74,7 @@ class DocumentsTab(Tab):
         super().__init__()
         self._start = Start()
         self._wait = Static(id="wait", markup=False)
-        self._how = SettingRows(
+        self._how = HowRead(
             Typed(name="file", label="file", default=""),
             Choice(name="format", label="format", default="auto", options=FORMATS),
             Typed(name="delimiter", label="delimiter", default=""),
@@ -83,6 +94,7 @@ class DocumentsTab(Tab):
         self._previews: Sequence[ColumnPreview] = ()
         self._texts: Fetched[tuple[Location, str]] | None = None
         self._reading = Reading()
+        self._how_notes: dict[str, str] = {}
 
     def compose(self) -> ComposeResult:
         yield self._start
@@ -110,7 +122,8 @@ class DocumentsTab(Tab):
         if self._rows.has_focus:
             return [hint("step_row"), hint("take_row", "its shingles"), hint("scroll_sideways"), hint("zoom"),
                     hint("step_panel"), hint("open", "other file")]
-        return [hint("step_value", "change"), hint("step_panel"), hint("open", "other file")]
+        take = [Hint("enter", "take it")] if self._how.values["format"] != self._format else []
+        return [*take, hint("step_value", "change"), hint("step_panel"), hint("open", "other file")]
 
     def about(self) -> str:
         if not self._loaded.display:
@@ -123,7 +136,7 @@ class DocumentsTab(Tab):
         if self._rows.has_focus:
             return ("The rows as they were read. The marked one is the document that 2 Shingles shows; `same as` names "
                     "the first row with the same text after normalising, known after a run.")
-        return "How the input was read. Another format reads it again."
+        return "How the input was read. ←→ show another format, enter reads the input again as that."
 
     # What comes down
 
@@ -139,9 +152,15 @@ class DocumentsTab(Tab):
         self._arrange()
 
     def watch_opening(self, opening: tuple[str, ...]) -> None:
-        if opening and self.corpus is None:
-            self._wait.update(Text(f"Reading {safe(', '.join(opening))} …"))
-        self._arrange()
+        if self.corpus is None and self.unclear is None:  # what is loaded stays as it is until the other is read
+            self._draw_wait()
+            self._arrange()
+
+    def watch_preparing(self) -> None:
+        self._draw_wait()
+
+    def _draw_wait(self) -> None:
+        self._wait.update(Text(f"Reading {safe(', '.join(self.opening))} …\n{safe(self.preparing)}"))
 
     def watch_result(self) -> None:
         self._rows.arrived()
@@ -176,7 +195,9 @@ class DocumentsTab(Tab):
         self._draw_figures()
         self._draw_columns(cursor=self._taken or 0)
         self._draw_rows()
-        if self.display and (self.screen.focused is None or self in self.screen.focused.ancestors_with_self):
+        if self._how.has_focus and unclear is None:
+            self.post_message(HintsChanged())
+        elif self.display and (self.screen.focused is None or self in self.screen.focused.ancestors_with_self):
             self._remembered = None
             self.focus_panel()
 
@@ -200,16 +221,21 @@ class DocumentsTab(Tab):
         hidden = set() if first is not None else {"delimiter", "encoding"}
         if first is not None and first.delimiter is None:
             hidden = {"delimiter"}
-        notes = {}
+        self._how_notes = {}
         if first is not None:
-            notes = {"file": size(sum(one.size for one in corpus.inputs)) if corpus is not None else "",
+            self._how_notes = {"file": size(sum(one.size for one in corpus.inputs)) if corpus is not None else "",
                      "encoding": "guessed" if first.guessed else ""}
         self._how.show({
             "file": path.rstrip("/").rpartition("/")[2] + others,
-            "format": first.format if first is not None else self._reading.format,
+            "format": self._format,
             "delimiter": DELIMITERS.get(first.delimiter or "", repr(first.delimiter)) if first is not None else "",
             "encoding": first.encoding if first is not None else "",
-        }, notes=notes, hidden=hidden)
+        }, notes=self._how_notes, hidden=hidden)
+
+    @property
+    def _format(self) -> str:
+        """As what it was read."""
+        return self.corpus.inputs[0].format if self.corpus is not None else self._reading.format
 
     def _draw_figures(self) -> None:
         corpus, result = self.corpus, self.result
@@ -233,8 +259,19 @@ class DocumentsTab(Tab):
     @on(SettingRows.Changed, "#how-read")
     def _format_changed(self, event: SettingRows.Changed) -> None:
         event.stop()
-        paths = self.unclear.paths if self.unclear is not None else self.paths
-        self.post_message(OpenPath(paths, Reading(format=event.value)))  # type: ignore[arg-type]  # it has the rule
+        notes = dict(self._how_notes)
+        if event.value != self._format:
+            notes["format"] = "not taken"
+        self._how.show({}, notes=notes)
+        self.post_message(HintsChanged())
+
+    @on(HowRead.Taken)
+    def _format_taken(self, event: HowRead.Taken) -> None:
+        event.stop()
+        value = self._how.values["format"]
+        if value != self._format:
+            paths = self.unclear.paths if self.unclear is not None else self.paths
+            self.post_message(OpenPath(paths, Reading(format=value)))  # type: ignore[arg-type]  # it has the rule
 
     # The text column
 
@@ -303,8 +340,7 @@ class DocumentsTab(Tab):
         if result is not None:
             first = int(result.documents.first_row[result.documents.document_of_row[row]])
             same = count(first) if first != row else ""
-            chars = count(int(result.chars[row]))
-        elif text is not None:
+        if text is not None:
             chars = count(len(text))
         return [count(row), *place, chars, same, text[:SHOWN] if text is not None else None]
 

@@ -42,10 +42,10 @@ OWN_KEYS = ("scroll_texts", "filter", "sort", "reverse", "cluster")
 
 
 def list_bindings(*actions: str) -> list[BindingType]:
-    """The keys of a list that need the whole tab, and enter on the texts, which zooms."""
+    """The keys of a list that need the whole tab, n and N, and enter on the texts, which zooms."""
     without = {bare(key.action) for key in rows("list")} - set(actions)
-    zoom = {bare(key.action) for key in rows("texts")} - {"zoom"}
-    return [*bindings("list", without), *bindings("texts", zoom)]
+    others = {bare(key.action) for key in rows("texts")} - {"zoom", "step_difference"}
+    return [*bindings("list", without), *bindings("texts", others)]
 
 
 def focus_if_free(tab: Tab) -> None:
@@ -80,6 +80,8 @@ class ResultsTab(Tab):
         & #filter > Static { width: auto; }
         & #waiting { display: none; height: 1fr; }
         &.-short #tiles { height: 2; }
+        &.-short #texts { display: none; }
+        &.-short.-reading #texts { display: block; }
         &.-wide #similarity { display: block; width: 46; }
         &.-wide #texts { height: 6fr; }
         &.-alike #pairs, &.-alike #texts { display: none; }
@@ -112,6 +114,7 @@ class ResultsTab(Tab):
         self._previews: Fetched[str] | None = None
         self._rest: Timer | None = None
         self._zoomed_from_list = False
+        self._listed = ""  # what the list holds, in words
 
     def compose(self) -> ComposeResult:
         yield self._tiles
@@ -147,12 +150,17 @@ class ResultsTab(Tab):
     def watch_corpus(self) -> None:
         self._waiting.loaded = self.corpus is not None
 
+    def watch_unclear(self) -> None:
+        self._waiting.nothing = self.nothing_read()
+        self._waiting._draw()
+
     def watch_running(self, running: Progress | None) -> None:
         self._waiting.running = running
 
     def watch_view(self, view: int) -> None:
         self.set_class(view == 1, "-alike")
         self._found.view = view
+        self._show_held()
         if self.is_attached and self.focused_panel() is None:
             self.call_after_refresh(self.focus_panel)
 
@@ -216,14 +224,23 @@ class ResultsTab(Tab):
         # From here on without a pause: the list asks for cells by this order.
         self._order = order
         self._list.columns = self._columns()
-        self._list.show(len(order), self._cells, cursor=marked,
-                        empty="no pair passes the filter: esc takes it away" if wished else "no pair was found")
+        empty = "no pair passes the filter: esc takes it away (0.950 may be 0.9498, rounded)"
+        self._list.show(len(order), self._cells, cursor=marked, empty=empty if wished else "no pair was found")
         total = table.result.row_pairs.total
         shown = f"{count(len(order))} of {count(total)}" if len(order) < total else f"{count(total)} pairs of rows"
-        self._found.right = f"{shown} · filter {self.filter_text}" if wished else shown
+        self._listed = f"{shown} · filter {self.filter_text}" if wished else shown
+        self._show_held()
         if not len(order):
+            if self._rest is not None:
+                self._rest.stop()
+            self.workers.cancel_group(self, "texts")
             self._side.clear()
-            self._texts.title = ""
+            self._texts.title, self._texts.right = "", ""
+
+    def _show_held(self) -> None:
+        """The head of the view that is shown says what it counts."""
+        candidates = f"{count(len(self.result.pairs))} candidates of documents" if self.result is not None else ""
+        self._found.right = candidates if self.view else self._listed
 
     def _cells(self, sight: range) -> list[tuple[Cell, ...]]:
         assert self._table is not None and self._order is not None and self._previews is not None
@@ -321,12 +338,29 @@ class ResultsTab(Tab):
     @on(LongList.Chosen)
     def _chosen(self, message: LongList.Chosen) -> None:
         message.stop()
-        self._side.focus()
+        self._read_texts()
+
+    def _read_texts(self) -> None:
         self.zoomed = self._side
+        self._side.focus()
         self._zoomed_from_list = True
 
     def action_scroll_texts(self, lines: int) -> None:
         self._side.action_scroll_lines(lines)
+
+    def action_step_difference(self, step: int) -> None:
+        self._side.action_step_difference(step)
+
+    @property
+    def _texts_seen(self) -> bool:
+        return self.result is not None and self._is_shown(self._side)
+
+    def toggle_zoom(self) -> None:
+        """Where there is no room for the texts, they are what is shown."""
+        if self.zoomed is None and self.focused_panel() is self._list and not self._texts_seen:
+            self._read_texts()
+        else:
+            super().toggle_zoom()
 
     def action_zoom(self) -> None:
         self.toggle_zoom()
@@ -341,9 +375,12 @@ class ResultsTab(Tab):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("sort", "reverse", "filter"):
             return self.result is not None and self.view == 0
+        if action in ("scroll_texts", "step_difference"):
+            return self._texts_seen
         return self.result is not None or action not in OWN_KEYS
 
     def watch_zoomed(self, zoomed: Widget | None) -> None:
+        self.set_class(zoomed is self._side, "-reading")
         super().watch_zoomed(zoomed)
         if zoomed is None and self._zoomed_from_list:
             self._zoomed_from_list = False
@@ -374,8 +411,9 @@ class ResultsTab(Tab):
                     hint("step_panel", "pairs", key="tab")]
         if self.view:
             return [hint("next_view", "pairs")]
-        return [hint("step_row", "pair"), hint("scroll_texts"), hint("next_view"), hint("filter"),
-                hint("sort"), hint("cluster"), hint("zoom")]
+        texts = [hint("scroll_texts", "texts"), hint("step_difference", key="nN")] if self._texts_seen else []
+        return [hint("step_row", "pair"), *texts, hint("next_view"), hint("filter"), hint("sort"), hint("cluster"),
+                hint("zoom")]
 
     def about(self) -> str:
         if self.focused_panel() is self._side:
@@ -432,7 +470,7 @@ def pair_words(table: PairTable, index: int) -> str:
     if not union:
         return f"J not verified · est. {decimal(estimate)} ± {_error(estimate, hashes)}"
     j = overlap / union
-    return (f"J {decimal(j)} ({count(overlap)} of {count(union)} shingles) · est. {decimal(estimate)} "
+    return (f"J {decimal(j, 4)} ({count(overlap)} of {count(union)} shingles) · est. {decimal(estimate)} "
             f"± {_error(j, hashes)}")
 
 
@@ -522,6 +560,7 @@ class Waiting(Panel):
     """
 
     loaded: var[bool] = var(False)
+    nothing: str = "No documents yet: press o and type a path, or go to 1 Documents."
     running: var[Progress | None] = var[Progress | None](None)
 
     def __init__(self, id: str | None = None) -> None:
@@ -546,7 +585,7 @@ class Waiting(Panel):
             self._words.update(Text(
                 "No results yet: press r to run.\n\n3 Bands shows what these settings will miss before you do."))
         else:
-            self._words.update(Text("No documents yet: press o and type a path, or go to 1 Documents."))
+            self._words.update(Text(self.nothing))
 
     def _stages(self, running: Progress) -> Text:
         text = Text("They come here by themselves after the last stage. What can be seen already:\n\n", no_wrap=True)

@@ -32,6 +32,7 @@ from neardup_tui.widgets.setting_rows import Choice, Setting, SettingRows, Stepp
 if TYPE_CHECKING:
     from neardup.single import SpelledShingle
 
+SHORT = 14  # lines of the tab: below, the settings and the list have the room
 RESTED = 0.08  # seconds: a document is read once the row has not changed for so long
 MOST = 50_000  # characters of a document that are cut up for the screen; a run takes all of them
 
@@ -107,6 +108,9 @@ class ShinglesTab(Tab):
     ShinglesTab #texts { height: 4; }
     ShinglesTab.-tall #texts { height: 1fr; }
     ShinglesTab #texts Panel { width: 1fr; }
+    ShinglesTab.-short #meaning { height: 4; }
+    ShinglesTab.-short #facts, ShinglesTab.-short #texts { display: none; }
+    ShinglesTab.-short.-reading #texts { display: block; height: 1fr; }
     """
 
     def __init__(self) -> None:
@@ -123,23 +127,52 @@ class ShinglesTab(Tab):
         self._before, self._after = Static(markup=False), Static(markup=False)
         self._pages = [Page(self._before), Page(self._after)]
         self._panels = [Panel(self._pages[0], title="before"), Panel(self._pages[1], title="after")]
+        self._meaning = Horizontal(self._rows, self._facts, id="meaning")
+        self._texts = Horizontal(*self._panels, id="texts")
         self._list = LongList(_columns(5), id="shingles", empty="no shingles: the text is empty")
         self._list_panel = Panel(self._list, title="Shingles", id="list-panel")
         self._cut: Cut | None = None
         self._asked: tuple[object, ...] = ()
 
     def compose(self) -> ComposeResult:
-        yield Horizontal(self._rows, self._facts, id="meaning")
-        yield Horizontal(*self._panels, id="texts")
+        yield self._meaning
+        yield self._texts
         yield self._list_panel
 
     def on_mount(self) -> None:
         self._show_settings()
         self._ask()
+        for page, other in (self._pages, self._pages[::-1]):
+            self.watch(page, "scroll_y", partial(self._scroll_along, page, other))
+
+    def _scroll_along(self, page: Page, other: Page) -> None:
+        """Before and after stay beside each other; the one with the keys leads."""
+        if page.has_focus:
+            other.scroll_to(y=page.scroll_y, animate=False)
 
     def on_resize(self) -> None:
         self.set_class(self.size.height >= 24, "-tall")
+        self.set_class(self.size.height < SHORT, "-short")
+        self._reveal_setting()
         self.set_class(self.size.width < 76, "-narrow")
+
+    def toggle_zoom(self) -> None:
+        """Where there is no room for the texts, they are what is shown."""
+        if self.zoomed is None and not self._is_shown(self._texts):
+            self.zoomed = self._texts
+            self._pages[0].focus()
+        else:
+            super().toggle_zoom()
+
+    def watch_zoomed(self, zoomed: Widget | None) -> None:
+        read = self.has_class("-reading")
+        self.set_class(zoomed is not None and self._texts in zoomed.ancestors_with_self, "-reading")
+        super().watch_zoomed(zoomed)
+        if read and zoomed is None and self.has_class("-short"):
+            self._rows.focus()  # the texts, which had the keys, are hidden again
+
+    def _reveal_setting(self) -> None:
+        self._meaning.scroll_to(y=max(0, self._rows.at - 2), animate=False, force=True)
 
     def panels(self) -> list[Widget]:
         return [self._rows, *self._pages, self._list]
@@ -261,6 +294,7 @@ class ShinglesTab(Tab):
     @on(SettingRows.Moved)
     def _moved(self, event: SettingRows.Moved) -> None:
         event.stop()
+        self._reveal_setting()
         self.post_message(HintsChanged())
 
     @on(LongList.Highlighted)

@@ -179,9 +179,12 @@ class SettingRows(OwnMark, Widget, can_focus=True):
             self.rows = rows
             self.name = name
 
-    def __init__(self, *settings: Setting, fixed: Collection[str] = (), id: str | None = None) -> None:
+    def __init__(self, *settings: Setting, fixed: Collection[str] = (),
+                 check: Callable[[str, Value], object] | None = None, id: str | None = None) -> None:
+        """`check` knows the rules between settings: name and value typed; it raises as `Setting.read` does."""
         super().__init__(id=id)
         self._settings = settings
+        self._check = check
         self._values: dict[str, Value] = {setting.name: setting.default for setting in settings}
         self._notes: Mapping[str, str | Text] = {}
         self._messages: dict[str, str] = {}
@@ -277,11 +280,16 @@ class SettingRows(OwnMark, Widget, can_focus=True):
             self.action_step_value(1)
             return
         self._messages.pop(setting.name, None)
-        self._field = Field(setting.text(self._values[setting.name]), check=setting.read)
+        self._field = Field(setting.text(self._values[setting.name]), check=self._checked)
         self._field.styles.offset = (self._value_at + 2, self._line_of(self.at))
         self._field.styles.width = max(8, self.size.width - self._value_at - 3)
         await self.mount(self._field)
         self._field.focus()
+
+    def _checked(self, text: str) -> None:
+        value = self.current.read(text)
+        if self._check is not None:
+            self._check(self.current.name, value)
 
     def _change(self, value: Value | None) -> None:
         setting = self.current
@@ -360,7 +368,7 @@ class SettingRows(OwnMark, Widget, can_focus=True):
     def _row(self, index: int, setting: Setting) -> Text:
         here = index == self.at and self.has_focus
         fixed = setting.name in self._fixed
-        words = safe(setting.text(self._values[setting.name]))
+        words = self._words(setting)
         marked = index == self.at and (here or self._field is not None)
         row = Text().append("▸ " if marked else "  ", self._style("value"))
         row.append(fitted(setting.label, self._value_at - 3) + " ", self._style("label"))
@@ -373,6 +381,10 @@ class SettingRows(OwnMark, Widget, can_focus=True):
             row.append(" " * max(1, self._note_at - row.cell_len))
             row.append_text(note if isinstance(note, Text) else Text(safe(note), self._style("note")))
         return row
+
+    def _words(self, setting: Setting) -> str:
+        """The value as it stands on the screen."""
+        return safe(setting.text(self._values[setting.name]))
 
     @property
     def _note_at(self) -> int:

@@ -251,7 +251,8 @@ class _Part:
 
 
 class SideBySide(Widget, can_focus=True):
-    """Two texts. `compare` shows them; n N go from difference to difference, each side to its own line.
+    """Two texts. `compare` shows them, their first difference in sight; n N go from one to the next, each side to its
+    own line.
 
     `alone` draws the right text only, with what differs from the left one marked.
     """
@@ -311,6 +312,7 @@ class SideBySide(Widget, can_focus=True):
 
     def clear(self, words: str = "") -> None:
         """No texts: `words` stand there."""
+        self.workers.cancel_group(self, "compare")
         self._sides, self._found, self._laid, self._words = None, None, None, words
         self.refresh()
 
@@ -345,6 +347,7 @@ class SideBySide(Widget, can_focus=True):
         self._found, self._laid = found, (left, right)
         self.refresh()
         if first:
+            self._show_difference(only_if_out_of_sight=True)
             self.post_message(self.Compared(self, len(found)))
 
     # Moving
@@ -376,11 +379,18 @@ class SideBySide(Widget, can_focus=True):
             return
         start = -1 if step > 0 else 0
         self.difference = ((self.difference if self.difference >= 0 else start) + step) % len(self._found)
-        left, right = (laid.at[self.difference] for laid in self._laid)
-        fits = all(len(laid.lines) <= self._room for laid in self._laid)
-        self._apart = 0 if fits or self.alone else right - left
-        self.top = 0 if fits else (right if self.alone else left) - self._room // 3
+        self._show_difference()
         self.refresh()
+
+    def _show_difference(self, *, only_if_out_of_sight: bool = False) -> None:
+        """Scroll so that both sides show the difference, the first if none was stepped to, on the same height."""
+        if self._laid is None or not self._found:
+            return
+        left, right = (laid.at[max(0, self.difference)] for laid in self._laid)
+        fits = all(len(laid.lines) <= self._room for laid in self._laid)
+        in_sight = fits or (only_if_out_of_sight and max(right, 0 if self.alone else left) < self._room)
+        self._apart = 0 if in_sight or self.alone else right - left
+        self.top = 0 if in_sight else (right if self.alone else left) - self._room // 3
 
     # Drawing
 

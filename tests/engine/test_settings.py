@@ -47,6 +47,12 @@ def test_a_threshold_that_cannot_be_names_itself_and_the_rule(text: str, rule: s
     assert text in str(caught.value) and "\n" not in str(caught.value)
 
 
+def test_a_number_that_cannot_be_is_refused_with_an_example_of_its_own() -> None:
+    for text in ("high", "2"):
+        with pytest.raises(SettingsError, match=r"the recall .* such as 0\.99$"):
+            ten_thousandths(text, "the recall", "0.99")
+
+
 def test_more_bands_and_rows_than_hashes_are_refused_with_the_way_out() -> None:
     with pytest.raises(SettingsError, match=r"30 bands × 6 rows need 180 hashes.*128.*--num-perm 180"):
         Settings(banding=ByHand(30, 6))

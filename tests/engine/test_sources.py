@@ -169,10 +169,16 @@ def test_csv_that_no_writer_writes_is_read_as_the_csv_module_reads_it(text: str,
     corpus = read(path, slice_bytes=size)
     assert texts(corpus) == [row[0] for row in expected]
     ragged = [number + 1 for number, row in enumerate(expected) if len(row) != 2]
-    assert bool(corpus.warnings) == bool(ragged)
+    told = [warning for warning in corpus.warnings if "never closed" not in warning]
+    assert bool(told) == bool(ragged)
     if ragged:
-        assert f"{len(ragged)} record" in corpus.warnings[0]
-        assert f"({', '.join(map(str, ragged[:10]))}" in corpus.warnings[0]
+        assert f"{len(ragged)} record" in told[0]
+        assert f"({', '.join(map(str, ragged[:10]))}" in told[0]
+    # One more cell behind a line end is a record of its own, unless a quote is open.
+    closed = len(list(csv.reader(io.StringIO(text + "\nx", newline="")))) > len(
+        list(csv.reader(io.StringIO(text, newline="")))
+    )
+    assert (len(told) == len(corpus.warnings)) == closed
 
 
 def test_the_delimiter_gives_the_header_and_most_records_the_same_number_of_cells(tmp_path: Path) -> None:

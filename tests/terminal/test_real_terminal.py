@@ -110,7 +110,7 @@ def test_a_person_opens_a_file_runs_looks_and_writes_the_clean_one(
     terminal.press("e")
     terminal.until(lambda screen: "? Write 3 files" in screen)
     terminal.press("\r")
-    terminal.until(lambda screen: "written: tickets.clean.txt" in screen)
+    terminal.until(lambda screen: "written into " in screen)
     terminal.press("q")
     assert terminal.left() == 0
     assert (tmp_path / "tickets.clean.txt").read_text().count("\n") == 2

@@ -252,7 +252,7 @@ async def test_the_palette_finds_a_command_by_its_words_and_does_it(make_app: Ma
         assert "Dry run" in text(app)
 
 
-async def test_the_palette_lists_only_what_acts_now(engine: FakeEngine, make_app: MakeApp):
+async def test_the_palette_lists_stop_only_while_something_is_on(engine: FakeEngine, make_app: MakeApp):
     engine.go.clear()
     async with make_app("tickets.csv").run_test(size=(80, 40)) as pilot:
         app = await loaded(pilot)
@@ -263,7 +263,19 @@ async def test_the_palette_lists_only_what_acts_now(engine: FakeEngine, make_app
         await pilot.pause(0.1)
         await pilot.press("ctrl+p")
         await pilot.pause()
-        assert "run with these settings" not in text(app) and "stop what is on" in text(app)
+        assert "stop what is on" in text(app)
+
+
+async def test_undo_tells_what_it_changed_and_when_there_is_nothing(make_app: MakeApp):
+    async with make_app("tickets.csv").run_test(size=(80, 24)) as pilot:
+        app = await loaded(pilot)
+        await change(app, pilot, replace(Settings(), threshold=7_000))
+        await pilot.press("u")
+        await pilot.pause()
+        assert "undone: threshold 0.7 → 0.8" in text(app)
+        await pilot.press("u")
+        await pilot.pause()
+        assert "nothing to undo" in text(app)
 
 
 async def test_a_command_of_the_palette_acts_on_the_part_that_had_the_keys(make_app: MakeApp):

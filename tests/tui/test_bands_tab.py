@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from neardup import ByHand, ByRecall
 from neardup_tui import keys
+from neardup_tui.tabs.bands import both
 from tui.driving import loaded, until
 from tui.results_of import TICKETS, app_over
 from tui.screens import plain, text
@@ -37,7 +40,7 @@ async def test_settings_and_the_best_eight_stand_beside_the_curve(tmp_path: Path
             "  num-perm      ‹ 128 ›",
             "  seed          ‹ 1 ›",
             "  verify        ‹ exact J ›",
-            "─ Best eight ─ ● taken  < below wish ─",
+            "─ Best b × r ─ ● taken  < below wish ─",
             "      b × r   P(t)      FN     FP",
             "›    16 × 6  0.992  0.0002  0.219 ●",
             "     17 × 6  0.994  0.0001  0.225",
@@ -97,15 +100,68 @@ async def test_by_hand_the_bands_and_rows_are_settings_and_enter_takes_one_of_th
         assert "16 × 6" in text(app)
 
 
-async def test_more_bands_and_rows_than_hashes_are_refused_beside_the_setting(tmp_path: Path):
+async def test_more_bands_and_rows_than_hashes_are_refused_and_what_was_typed_stays_in_the_field(tmp_path: Path):
     app, _ = app_over(TICKETS, tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
         await pilot.press("j", "l", "j", "enter", "ctrl+u", *"40", "enter")
         await until(pilot, lambda: "240 hashes" in said(app))
-        assert app.session.settings.banding == ByHand(16, 6) and "‹ 16 ›" in text(app)
+        assert "raise num-perm below" in said(app) and "--" not in said(app)
+        assert app.session.settings.banding == ByHand(16, 6)
+        await pilot.press("backspace", "backspace", *"20", "enter")
+        await until(pilot, lambda: app.session.settings.banding == ByHand(20, 6))
+        assert "hashes" not in said(app)
+
+
+@pytest.mark.parametrize("typed", ["20x5", "20 5", "20 * 5"])
+async def test_bands_and_rows_are_typed_in_one_go(tmp_path: Path, typed: str):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("L", "j", "l", "j", "j", "j", "enter", "ctrl+u", *typed, "enter")
+        await until(pilot, lambda: app.session.settings.banding == ByHand(20, 5))
+        assert "bands × rows  ‹ 20 × 5 ›" in text(app) and "100 of 128" in text(app)
+
+
+def test_bands_and_rows_are_read_with_the_sign_they_are_shown_with():
+    assert both("20×5") == both(" 20 × 5 ") == both("20X5") == "20 × 5"
+
+
+@pytest.mark.parametrize(("typed", "why"), [("20", "such as 20x5"), ("20x10", "200 hashes"), ("0x4", "such as 20x5")])
+async def test_what_is_not_bands_and_rows_is_refused_where_it_was_typed(tmp_path: Path, typed: str, why: str):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("j", "l", "j", "j", "j", "enter", "ctrl+u", *typed, "enter")
+        await until(pilot, lambda: why in said(app))
+        assert app.session.settings.banding == ByHand(16, 6)
+        await pilot.press("escape")
+        await until(pilot, lambda: why not in said(app))
+
+
+async def test_a_step_beyond_the_hashes_lowers_the_other_number_and_says_so(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("j", "l", "j", "L")
+        await until(pilot, lambda: app.session.settings.banding == ByHand(26, 4))
+        assert plain(app)[-2].startswith(" rows lowered to 4: b·r can be 128 at most")
+        await pilot.press("j", "l")
+        await until(pilot, lambda: app.session.settings.banding == ByHand(25, 5))
+        assert plain(app)[-2].startswith(" bands lowered to 25")
+        await pilot.press("j", "j", "h")
+        await until(pilot, lambda: app.session.settings.banding == ByHand(22, 5))
+        assert app.session.settings.sketching.num_perm == 112
         await pilot.press("l")
-        await until(pilot, lambda: "‹ 17 ›" in text(app) and "240" not in text(app))
+        await until(pilot, lambda: "lowered" not in plain(app)[-2] and "22 × 5: a pair" in plain(app)[-2])
+
+
+async def test_a_recall_that_cannot_be_is_refused_with_an_example_of_its_own(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("j", "j", "enter", "ctrl+u", "2", "enter")
+        await until(pilot, lambda: "such as 0.99" in said(app))
 
 
 async def test_a_recall_out_of_reach_is_a_message_beside_the_setting_and_the_app_lives_on(tmp_path: Path):

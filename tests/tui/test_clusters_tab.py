@@ -103,6 +103,54 @@ async def test_what_a_member_has_other_than_the_kept_row_is_marked(tmp_path: Pat
         assert [words.strip() for words in marked] == ["third", "please"]
 
 
+async def test_during_the_first_run_the_tab_says_that_it_is_on(tmp_path: Path):
+    app, engine = app_over(TICKETS, tmp_path, held=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await pilot.press("r", "5")
+        await shown(pilot, "The run is on: the clusters come here by themselves. 4 Results shows how far")
+        assert "press r" not in text(app)
+        engine.go.set()
+        await shown(pilot, "4 clusters of 9 rows")
+
+
+async def test_from_100_columns_on_both_texts_stand_side_by_side_but_the_kept_row_alone(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await ran(pilot)
+        await pilot.press("5")
+        await until(pilot, lambda: any("row 1  kept" in line and "row 3  removed" in line for line in plain(app)))
+        await pilot.press("tab", "k")
+        await shown(pilot, "─ Row 1 ─")
+        await until(pilot, lambda: "row 1  kept" not in text(app))
+        await pilot.press("enter")
+        await pilot.pause()
+        assert sum("Hello, since yesterday's" in line for line in plain(app)) == 1
+        assert "│" not in text(app)
+
+
+async def test_zoomed_members_keep_their_list_above_both_texts(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ran(pilot)
+        await pilot.press("5", "tab", "z")
+        await shown(pilot, "row 1  kept · 201 characters          │ row 3  removed · 206 characters")
+        assert content(app)[0].startswith("─▸Members of cluster 1 ") and "─ Row 3 beside" in content(app)[5]
+        await pilot.press("z")
+        await shown(pilot, "─ Clusters ─")
+
+
+async def test_s_in_the_members_sorts_nothing_and_esc_goes_back_to_the_clusters(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ran(pilot)
+        await pilot.press("5", "tab")
+        await until(pilot, lambda: "esc clusters" in plain(app)[-1] and "s sort" not in plain(app)[-1])
+        await pilot.press("s", "S", "escape")
+        await shown(pilot, "─▸Clusters")
+        assert "rows↓" in text(app)
+
+
 async def test_before_a_run_the_tab_says_what_to_do(tmp_path: Path):
     app, _ = app_over(TICKETS, tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:

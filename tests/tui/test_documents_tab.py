@@ -48,7 +48,7 @@ async def test_after_a_run_a_row_names_the_first_with_the_same_text(real_app: Ma
         app = await ran(pilot)
         await until(pilot, lambda: "good morning" in text(app))
         (line,) = [line for line in plain(app) if "good morning" in line]
-        assert line.split()[:3] == ["2", str(len(" ".join(ROWS[2][2].split()))), "0"]
+        assert line.split()[:3] == ["2", str(len(ROWS[2][2])), "0"]
         figures = {words[0]: words[1] for line in plain(app)[3:8] if (words := line.partition("│")[2].split())}
         assert figures["documents"] == "3" and figures["empty"] == "1"
 
@@ -92,9 +92,23 @@ async def test_another_format_reads_the_file_again(real_app: MakeApp, tmp_path: 
     async with real_app("notes.txt").run_test(size=(80, 24)) as pilot:
         app = await loaded(pilot)
         assert app.session.corpus is not None and app.session.corpus.rows == 4
-        await pilot.press("tab", "l")  # how it was read: the next format is blank-lines
+        await pilot.press("tab", "l", "enter")  # how it was read: the next format is blank-lines
         await until(pilot, lambda: app.session.reading.format == "blank-lines" and not app.session.busy)
-        assert app.session.corpus.rows == 2 and "blocks" in text(app)
+        assert app.session.corpus.rows == 2 and "blank-lines" in text(app)
+
+
+async def test_a_format_that_is_stepped_to_waits_for_enter_and_an_error_keeps_what_was_loaded(
+        real_app: MakeApp, tmp_path: Path):
+    write_tickets(tmp_path)
+    async with real_app("tickets.csv", reading=Reading(text_column="body")).run_test(size=(80, 24)) as pilot:
+        app = await ran(pilot)
+        await pilot.press("tab", "tab", "l")
+        await pilot.pause()
+        assert "JSON lines" in text(app) and "not taken" in text(app)
+        assert "enter take it" in text(app) and not app.session.busy
+        await pilot.press("enter")
+        await until(pilot, lambda: app.session.notes[-1].severity == "error" and not app.session.busy)
+        assert app.session.result is not None and "‹ JSON lines ›" in text(app)
 
 
 async def test_lines_have_their_line_numbers_and_files_their_names(real_app: MakeApp, tmp_path: Path):

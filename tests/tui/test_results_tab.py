@@ -28,7 +28,7 @@ async def test_results_stand_as_tiles_list_and_two_texts(tmp_path: Path):
         await pilot.press("4")
         await shown(pilot, "My invoice")
         await pilot.press("j", "j", "j")
-        await shown(pilot, "─ J 0.826 (")
+        await shown(pilot, "─ J 0.8263 (")
         assert content(app) == [
             " candidates   pairs ≥ 0.80   recall at t   precision    clusters    removed",
             " 5            5 of rows      99.2 %        80.0 %       4           5",
@@ -40,7 +40,7 @@ async def test_results_stand_as_tiles_list_and_two_texts(tmp_path: Path):
             "          5         7  0.840  0.844         5  Please cancel order 88121, it w…",
             "›         1         3  0.826  0.828         1  Hello, since yesterday's update…",
             "          3         6  0.826  0.828         1  Hello, since yesterday's update…",
-            "─ J 0.826 (176 of 213 shingles) · est. 0.828 ± 0.033 ─────────── 3 differences ─",
+            "─ J 0.8263 (176 of 213 shingles) · est. 0.828 ± 0.033 ────────── 3 differences ─",
             " row 1  kept · 201 characters          │ row 3  removed · 206 characters",
             " Hello, since yesterday's update the   │ Hello, since yesterday's update the",
             " printer on the second floor prints    │ printer on the third floor prints",
@@ -50,7 +50,7 @@ async def test_results_stand_as_tiles_list_and_two_texts(tmp_path: Path):
             " look before Friday?                   │ have a look before Friday?",
         ]
         assert plain(app)[-1].rstrip() == (
-            " jk pair  JK scroll texts  v view  / filter  s sort  c cluster  z zoom  ? help")
+            " jk pair  JK texts  nN difference  v view  / filter  s sort  c cluster  ? help")
 
 
 async def test_at_120_columns_the_similarities_stand_beside_the_list(tmp_path: Path):
@@ -91,11 +91,12 @@ async def test_a_filter_is_typed_refused_taken_and_dropped_with_esc(tmp_path: Pa
         await pilot.press("4")
         await shown(pilot, "5 pairs of rows")
         await pilot.press("slash", *"j<0.84x", "enter")
-        await shown(pilot, "is no filter")
+        await shown(pilot, "(! is not)")
         await pilot.press("backspace", "enter")
         await shown(pilot, "2 of 5 · filter j<0.84")
         await pilot.press("slash", *" 77", "enter")
-        await shown(pilot, "no pair passes the filter")
+        await shown(pilot, "no pair passes the filter: esc takes it away (0.950 may be")
+        await until(pilot, lambda: "difference ─" not in text(app) and "differences ─" not in text(app))
         await pilot.press("escape")
         await shown(pilot, "5 pairs of rows")
 
@@ -152,6 +153,51 @@ async def test_the_second_view_shows_the_candidates_by_similarity(tmp_path: Path
         assert "documents: 4 at or above 0.80, 1 below" in text(app)
         await pilot.press("v")
         await shown(pilot, "▸Pairs")
+
+
+async def test_each_view_is_headed_with_what_it_counts(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ran(pilot)
+        await pilot.press("4", "v")
+        await shown(pilot, "5 candidates of documents ─")
+        assert "pairs of rows ─" not in text(app)
+        await pilot.press("v")
+        await shown(pilot, "5 pairs of rows ─")
+
+
+async def test_a_difference_far_down_is_shown_by_itself_and_n_goes_on_from_the_list(tmp_path: Path):
+    body = " ".join(f"word{number}" for number in range(150))
+    app, _ = app_over([f"{body} old end {body} one", f"{body} new end {body} two"], tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ran(pilot)
+        await pilot.press("4")
+        await until(pilot, lambda: "old" in text(app) and "new" in text(app))
+        await pilot.press("n", "n")
+        await until(pilot, lambda: "one" in text(app) and "two" in text(app) and "▸Pairs" in text(app))
+
+
+async def test_only_keys_that_act_are_hinted_while_the_list_has_the_whole_screen(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ran(pilot)
+        await pilot.press("4")
+        await until(pilot, lambda: "JK texts  nN difference" in plain(app)[-1])
+        await pilot.press("z")
+        await until(pilot, lambda: "JK" not in plain(app)[-1] and "nN" not in plain(app)[-1])
+
+
+async def test_in_the_smallest_terminal_the_list_has_the_room_and_z_shows_the_texts(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(60, 16)) as pilot:
+        await ran(pilot)
+        await pilot.press("4")
+        await until(pilot, lambda: "JK" not in plain(app)[-1] and "          3         6" in text(app))
+        assert sum(line.split()[0].isdigit() for line in content(app)[4:] if line.split()) >= 4
+        await pilot.press("z")
+        await shown(pilot, "row 0  kept")
+        await pilot.press("j", "z")
+        await shown(pilot, "─▸Pairs")
 
 
 async def test_before_a_run_the_tab_says_what_to_do_and_during_one_how_far_it_is(tmp_path: Path):

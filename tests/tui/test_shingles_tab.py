@@ -42,6 +42,35 @@ async def test_a_document_is_shown_before_and_after_with_its_shingles(app: Neard
             assert line.strip("› █│").split()[-2:] == [f"{number:016x}", str(Counter(grams)[grams[at]])]
 
 
+async def test_in_the_smallest_terminal_settings_and_list_have_the_room_and_z_shows_the_texts(app: NeardupApp):
+    async with app.run_test(size=(60, 16)) as pilot:
+        await loaded(pilot)
+        await pilot.press("2")
+        await shown(pilot, "'thé q'")
+        assert "'hé qu'" in text(app) and "‹ 5 ›" in text(app) and "─ after" not in text(app)
+        await pilot.press(*"jjjjj")
+        assert "▸ fold accents" in await shown(pilot, "fold accents")
+        await pilot.press("z")
+        assert "Quick-Brown" in await shown(pilot, "─ after")
+        await pilot.press("z")
+        await shown(pilot, "'thé q'")
+        await pilot.press("tab")
+        await until(pilot, lambda: app.focused is not None)
+
+
+async def test_before_and_after_scroll_together(real_app: MakeApp, tmp_path: Path):
+    (tmp_path / "long.txt").write_text(" ".join(f"Word{number}" for number in range(900)))
+    app = real_app("long.txt")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await loaded(pilot)
+        await pilot.press("2")
+        await shown(pilot, "Word0")
+        await pilot.press("tab", "pagedown", "pagedown", "j")
+        await until(pilot, lambda: "Word0 " not in text(app) and "word0 " not in text(app))
+        before, after = app.screen.tab.query("Page")
+        assert before.scroll_y == after.scroll_y > 0
+
+
 async def test_steps_of_a_setting_follow_at_once_and_keep_the_document(app: NeardupApp):
     async with app.run_test(size=(120, 40)) as pilot:
         await loaded(pilot)

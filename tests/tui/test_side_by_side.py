@@ -170,11 +170,22 @@ async def test_n_goes_from_difference_to_difference_on_both_sides_and_round_at_t
         assert "old end" in text(app)
 
 
+async def test_the_first_difference_is_in_sight_from_the_start():
+    body = "\n".join(f"line {number}" for number in range(60))
+    app = Beside(f"{body}\nold end", f"{body}\nnew end")
+    async with app.run_test(size=(80, 10)) as pilot:
+        await pilot.pause()
+        assert "old end" in text(app) and "new end" in text(app)
+        app.view.compare(Side("", f"first {body}"), Side("", body))
+        await pilot.pause()
+        assert text(app).split("\n")[1].startswith(" first line 0 ")
+
+
 async def test_both_texts_scroll_together_and_stop_at_their_ends():
     body = "\n".join(f"line {number}" for number in range(30))
     app = Beside(body, body + "\nmore")
     async with app.run_test(size=(80, 6)) as pilot:  # five lines of text
-        await pilot.press("j", "j")
+        await pilot.press("g", "j", "j")
         assert text(app).split("\n")[1] == " line 2                                │ line 2"
         await pilot.press("G")
         assert text(app).split("\n")[5] == " line 29                               │ more"

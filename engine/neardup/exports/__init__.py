@@ -39,6 +39,7 @@ from neardup.sources.corpus import Corpus
 __all__ = [
     "OPTIONS",
     "DryRun",
+    "Name",
     "Outputs",
     "Planned",
     "Written",

@@ -67,15 +67,18 @@ def _planned(result: Result, name: Name, path: str) -> Planned:
 
 
 def _record_bytes(result: Result, rows: NDArray[np.int64]) -> int:
-    """About what the records of these rows take: their share of the inputs by the length of their texts."""
+    """About what the records of these rows take: their texts, and as much beside the text as in other rows."""
     corpus = result.corpus
     if corpus.inputs[0].format == "files":
         paths = [f"{one.path}/{file}\n" for one in corpus.inputs for file in one.files]
         return sum(len(os.fsencode(path)) for path in paths) * len(rows) // corpus.rows
     size = sum(one.size for one in corpus.inputs if one.format == "parquet")
     size += sum(part.stop - part.start for part in corpus.slices if corpus.inputs[part.input].format != "parquet")
-    weight = result.chars + 1
-    return round(size * int(weight[rows].sum()) / int(weight.sum()))
+    texts, all_texts = int(result.chars[rows].sum()), int(result.chars.sum())
+    beside = size - all_texts
+    if beside < 0:  # packed tighter than one byte a character
+        return round(size * (texts + len(rows)) / (all_texts + corpus.rows))
+    return texts + round(beside * len(rows) / max(corpus.rows, 1))
 
 
 def _planned_out(result: Result) -> tuple[int, int, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -38,9 +39,9 @@ class Outputs:
         every = ((name, getattr(self, name)) for name in get_args(Name))
         return [(name, path) for name, path in every if path is not None]
 
-    def named(self) -> list[tuple[str, str]]:
-        """The wanted ones by their option."""
-        return [(OPTIONS[name], path) for name, path in self.items()]
+    def named(self, names: Mapping[Name, str] = OPTIONS) -> list[tuple[str, str]]:
+        """The wanted ones by their option, or as `names` calls them."""
+        return [(names[name], path) for name, path in self.items()]
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -53,20 +54,24 @@ class Written(msgspec.Struct, frozen=True):
     sha256: str
 
 
-def check(outputs: Outputs, corpus: Corpus | None = None, *, force: bool = False) -> None:
+def check(
+    outputs: Outputs, corpus: Corpus | None = None, *, force: bool = False, names: Mapping[Name, str] = OPTIONS
+) -> None:
     """Refuse, before any work, what could not be written at its end. Without a corpus only the paths are looked at.
+    `names` is what the outputs are called in the errors.
 
     Raises SettingsError: one path twice, an input as an output, inputs that cannot stand in one `--out`;
     OutputExists: it is there and `force` is not given; OutputError: its folder is missing or not to be written to.
     """
     seen: dict[str, str] = {}
-    for option, path in outputs.named():
+    for name, path in outputs.items():
+        option = names[name]
         if path == STDOUT:
-            if option != "--out":
-                raise SettingsError(f"{option} - : only --out can go to standard output; give {option} a file")
+            if name != "out":
+                raise SettingsError(f"{option} - : only {names['out']} can go to standard output; give {option} a file")
             continue
-        if option == "--removed" and form_of(path) != "csv":
-            raise SettingsError(f"--removed writes CSV, and {path} ends otherwise: give it a name that ends in .csv")
+        if name == "removed" and form_of(path) != "csv":
+            raise SettingsError(f"{option}: CSV is written, and {path} ends otherwise: give a name that ends in .csv")
         if is_stream(path):
             continue
         real = os.path.realpath(path)

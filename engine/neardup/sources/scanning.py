@@ -18,7 +18,7 @@ from neardup.sources import encodings, files, parquet
 from neardup.sources.columns import text_column
 from neardup.sources.compression import BLOCK, plain, written_whole
 from neardup.sources.corpus import Corpus, Input, Reading, Scanned, Slice
-from neardup.sources.csv import Header, header_of, ragged_warning, sniffed
+from neardup.sources.csv import Csv, Header, header_of, ragged_warning, sniffed
 from neardup.sources.finding import Found, compression_of, delimiter_of, find, unreadable
 from neardup.sources.formats import Borders, Bytes, Ints, RecordFormat
 from neardup.sources.jsonl import BrokenRecord, Jsonl, may_hold_surrogates
@@ -242,6 +242,11 @@ def _scan_body(
     warnings = _encoding_warnings(about, encoding or "utf-8", replaced)
     if ragged.total:
         warnings.append(ragged_warning(about.path, ragged.rows, ragged.total))
+    if isinstance(form, Csv) and rows and not _closes(form, data[slices[-1].start :]):
+        warnings.append(
+            f"{about.path}: a quote that opens in record {rows:,}, the last, is never closed: "
+            "all that follows it was taken as one cell"
+        )
     done = msgspec.structs.replace(
         about,
         encoding=encoding or "utf-8",
@@ -252,6 +257,13 @@ def _scan_body(
         checksum=checksum.digest().hex(),
     )
     return Scanned(_with_text_column(done, reading), tuple(slices), tuple(warnings))
+
+
+def _closes(form: Csv, data: Bytes) -> bool:
+    """Whether the last record ends because it is over, and not because the file is: one more line end tells."""
+    last = form.borders(data, True)
+    record = data[last.starts[-1] : last.starts[-1] + last.lengths[-1]]
+    return len(form.borders(np.append(record, np.uint8(10)), False).starts) > 0
 
 
 def _not_utf8(data: Bytes, *, whole: bool) -> int | None:
