@@ -408,3 +408,27 @@ def test_an_empty_or_wordy_value_is_refused_by_its_name(
     assert done.returncode == code
     assert words in done.stderr and done.stderr.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["lines.txt"]
+
+
+def test_a_private_output_that_is_replaced_stays_private(tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("one line\n")
+    (tmp_path / "kept.txt").write_text("old\n")
+    (tmp_path / "kept.txt").chmod(0o600)
+    command = [sys.executable, "-m", "neardup_tui", "run", "lines.txt", "--out", "kept.txt", "--force", "--quiet"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
+    assert (tmp_path / "kept.txt").read_text() == "one line\n"
+    assert (tmp_path / "kept.txt").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("out", "words"),
+    [("kept.parquet", "named as Parquet"), ("docs/kept.txt", "lies in docs"), ("kept/", "is a folder")],
+)
+def test_an_output_whose_name_or_place_would_mislead_is_refused(tmp_path: Path, out: str, words: str) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("one document\n")
+    command = [sys.executable, "-m", "neardup_tui", "run", "docs", "--out", out, "--quiet"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert words in done.stderr and done.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.rglob("*")] == ["docs", "a.txt"]

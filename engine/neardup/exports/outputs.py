@@ -85,7 +85,7 @@ def check(
 
 def _check_path(option: str, path: str, force: bool) -> None:
     target = Path(os.path.realpath(path))
-    if target.is_dir():
+    if target.is_dir() or path.endswith(os.sep):
         raise SettingsError(f"{option} {path} is a folder: give the name of a file")
     if not target.parent.is_dir():
         raise OutputError(f"{option} {path} cannot be written: there is no folder {Path(path).parent}")
@@ -100,7 +100,32 @@ def _check_inputs(options: dict[str, str], outputs: Outputs, corpus: Corpus) -> 
         for real in (one.real, *(str(Path(one.real) / file) for file in one.files)):
             if option := options.get(real):
                 raise SettingsError(f"{option} {real} is an input, and inputs are never changed: give another name")
+    for real, option in options.items():
+        for one in corpus.inputs:
+            if one.format == "files" and os.path.isdir(one.path) and Path(real).is_relative_to(one.real):
+                raise SettingsError(
+                    f"{option} {real} lies in {one.path}, which is read: the next run would take it for a document; "
+                    "write it elsewhere"
+                )
+    if outputs.out is not None and outputs.out != STDOUT:
+        _check_ending(options.get(os.path.realpath(outputs.out), OPTIONS["out"]), outputs.out, corpus)
     if outputs.out is not None and len(corpus.inputs) > 1:
         from neardup.sources.writing import refuse_unlike  # loads the kernels, which one input does not need
 
         refuse_unlike(corpus)
+
+
+def _check_ending(option: str, path: str, corpus: Corpus) -> None:
+    """Kept records are written as they were read, so a name must not promise Parquet for text, or text for Parquet."""
+    is_parquet = any(one.format == "parquet" for one in corpus.inputs)
+    named_parquet = form_of(path) == "parquet"
+    if named_parquet and not is_parquet:
+        raise SettingsError(
+            f"{option} {path} is named as Parquet, and the kept records are written as they were read: "
+            f"{corpus.inputs[0].format}; give it the ending of the input"
+        )
+    if is_parquet and not named_parquet and Path(path).suffix.lower() in (".csv", ".tsv", ".jsonl", ".ndjson", ".txt"):
+        raise SettingsError(
+            f"{option} {path} is named as text, and the kept records are written as they were read: Parquet; "
+            "give a name that ends in .parquet"
+        )

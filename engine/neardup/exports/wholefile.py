@@ -10,6 +10,7 @@ import hashlib
 import io
 import os
 import secrets
+import stat
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -39,6 +40,8 @@ class WholeFile(io.RawIOBase):
         self._hash = hashlib.sha256()
         # Through a symbolic link to its target: the link stays a link.
         self._final = None if is_stream(path) else Path(os.path.realpath(path))
+        if self._final is not None and self._final.exists():
+            self.mode &= 0o600 | stat.S_IMODE(self._final.stat().st_mode)  # what was private stays so
         self._temporary: Path | None = None
         self._file = self._opened()
 
