@@ -60,6 +60,7 @@ class Processes:
         self._server: asyncio.Server | None = None
         self._announced: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._starting = asyncio.Lock()
+        self._gone: set[int] = set()
 
     async def start(self) -> None:
         self._server = await asyncio.start_unix_server(self._greet, self.launcher.folder / "socket", limit=2**20)
@@ -233,6 +234,8 @@ class Processes:
                 answer = {"failed": "the launcher is gone"}
         if "started" in answer:
             worker.pid = answer["started"]
+            if worker.pid in self._gone:  # it ended before we knew that it had begun
+                worker.dead.set()
         else:
             worker.dead.set()
 
@@ -244,10 +247,12 @@ class Processes:
         while line := await reader.readline():
             words = json.loads(line)
             if "gone" in words:
+                self._gone.add(words["gone"])
                 for worker in self._workers:
                     if worker.pid == words["gone"]:
                         worker.dead.set()
             else:
+                self._gone.discard(words.get("started", 0))  # a number used again
                 self._announced.put_nowait(words)
         for worker in self._workers:
             worker.dead.set()
