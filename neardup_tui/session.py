@@ -377,7 +377,7 @@ def changes(before: Any, after: Any) -> list[str]:
         elif hasattr(new, "__struct_fields__"):
             told.append(f"{name} another way")
         else:
-            if name == "threshold":  # kept in ten-thousandths
+            if name in ("threshold", "recall"):  # kept in ten-thousandths
                 old, new = old / 10_000, new / 10_000
             told.append(f"{name.replace('_', ' ')} {_said(old)} → {_said(new)}")
     return told

@@ -59,6 +59,8 @@ class Engine:
     ) -> None:
         self._workers = default_workers() if workers is None else workers
         self._workers_wished = workers is not None
+        self._small = False  # what is loaded is not worth starting workers
+        self._no_workers = False  # none can be started here, and that was told
         self._run_dir = run_dir
         self._launcher = launcher
         self._own_launcher = launcher is None
@@ -81,7 +83,7 @@ class Engine:
 
     async def start(self) -> None:
         """Start the workers now and not at the first need; returns at once, they come up meanwhile."""
-        if self._workers and self._pool is None and self._inline is None:
+        if self._workers and self._pool is None and not self._no_workers:
             with contextlib.suppress(OSError):
                 await self._start_pool()
 
@@ -100,8 +102,8 @@ class Engine:
             check_there(name)
         self._change_run(self._run_dir or default_directory(names))
         assert self._run is not None
-        if not self._workers_wished and self._pool is None and _small(names) and compiled.is_compiled(kernel_cache()):
-            self._workers = 0
+        # Of each load anew: an engine may be given a few lines first and a large file later.
+        self._small = not self._workers_wished and _small(names) and compiled.is_compiled(kernel_cache())
         # Also where the scan is known: a caller that looks at texts afterwards must find the kernels compiled.
         backend = await self._backend(tell)
         began = time.perf_counter()
@@ -144,6 +146,7 @@ class Engine:
 
     @property
     def worker_pids(self) -> list[int]:
+        """The process numbers of the workers that live; none where work is done in this process."""
         return self._pool.pids if self._pool is not None else []
 
     async def close(self) -> None:
@@ -174,7 +177,7 @@ class Engine:
 
     async def _backend(self, tell: Listener) -> Backend:
         assert self._run is not None
-        if self._workers and self._inline is None:
+        if self._workers and not self._no_workers and not (self._small and self._pool is None):
             try:
                 if self._pool is None:
                     await self._start_pool()
@@ -183,6 +186,7 @@ class Engine:
                 await self._until_ready(tell)
                 return self._pool
             except (NoWorkers, OSError) as error:
+                self._no_workers = True
                 tell(Warned(f"no worker process can be started here ({error}): the work is done in this process"))
                 if self._pool is not None:
                     await self._pool.close()

@@ -309,6 +309,20 @@ async def test_a_few_lines_are_not_worth_a_process_and_many_are(
     assert await processes() == module.default_workers()
 
 
+async def test_an_engine_that_had_a_few_lines_first_starts_workers_for_a_large_file(
+    lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from neardup import engine as module
+
+    monkeypatch.setattr(module, "WORTH_WORKERS", 1_000)
+    (tmp_path / "few.txt").write_text("one line\n")
+    async with Engine() as engine:
+        await engine.load([tmp_path / "few.txt"])
+        assert engine.worker_pids == []
+        await engine.load([lines])
+        assert len(engine.worker_pids) == module.default_workers()
+
+
 def test_a_run_directory_is_private(lines: Path, tmp_path: Path) -> None:
     old = os.umask(0)
     try:
