@@ -210,7 +210,7 @@ OUTPUT = _options(
     click.option("--force", is_flag=True, help="Replace outputs that exist."),
 )  # fmt: skip
 HOW = _options(
-    click.option("--workers", metavar="N", type=Whole(0), help="Processes; 0: none. Default: one a core, none below 4 MB."),
+    click.option("--workers", metavar="N", type=Whole(0), help="Processes; 0: none. Default: by cores and size."),
     click.option("--run-dir", metavar="PATH", help="Where finished steps are kept for the next run."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
     click.option("--quiet", is_flag=True, help="No summary and no progress; warnings and errors stay."),
