@@ -211,6 +211,7 @@ OUTPUT = _options(
 )  # fmt: skip
 HOW = _options(
     click.option("--workers", metavar="N", type=Whole(0), help="Processes; 0: none. Default: by cores and size."),
+    click.option("--memory", metavar="SIZE", help="Over all processes, such as 4GB. Default: half of what is left."),
     click.option("--run-dir", metavar="PATH", help="Where finished steps are kept for the next run."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
     click.option("--quiet", is_flag=True, help="No summary and no progress; warnings and errors stay."),
@@ -299,6 +300,7 @@ def run(
     manifest: str | None,
     force: bool,
     workers: int | None,
+    memory: str | None,
     run_dir: str | None,
     as_json: bool,
     quiet: bool,
@@ -317,10 +319,12 @@ def run(
     if run_dir == "":
         raise click.UsageError("--run-dir is empty: name a directory, or leave the option out")
     from neardup.exports import Outputs
+    from neardup.sizes import parse_size
     from neardup_tui import headless
 
+    allowed = None if memory is None else parse_size(memory, "--memory")
     outputs = Outputs(out=out, removed=removed, pairs=pairs, clusters=clusters_out, manifest=manifest)
-    headless.run(headless.Job(paths, reading, settings, outputs, workers, run_dir, force, as_json, quiet))
+    headless.run(headless.Job(paths, reading, settings, outputs, workers, allowed, run_dir, force, as_json, quiet))
 
 
 @neardup.command()

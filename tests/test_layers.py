@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[1]
 ENGINE = ROOT / "engine" / "neardup"
 APP = ROOT / "neardup_tui"
 
-GROUND = {"settings", "errors", "events", "pulse", "ragged", "results", "sources.corpus"}
-RUNNING = {"store", "runs", "memory", "watch", "compiled"}
+GROUND = {"settings", "errors", "events", "pulse", "ragged", "results", "sizes", "sources.corpus"}
+RUNNING = {"store", "runs", "memory", "watch", "compiled", "budget"}
 
 # What each layer may import of neardup, itself and the ground always included.
 MAY_IMPORT: dict[str, set[str]] = {
@@ -30,12 +30,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "memory": set(),
     "watch": set(),
     "compiled": {"kernels"},
-    "tasks": {"stages", "sources", "store", "runs"},
+    "exchange": {"kernels", "store"},
+    "budget": set(),
+    "needs": {"budget"},
+    "tasks": {"stages", "sources", "store", "runs", "exchange"},
     "worker": {*RUNNING, "tasks", "kernels"},
     "launcher": set(),
-    "backends": {*RUNNING, "launcher", "worker"},
+    "backends": {*RUNNING, "launcher", "worker", "exchange"},
     "single": {*RUNNING, "stages"},
-    "pipeline": {*RUNNING, "tasks", "stages", "sources", "curve", "backends"},
+    "pipeline": {*RUNNING, "tasks", "stages", "sources", "curve", "backends", "exchange", "needs"},
     "engine": {*RUNNING, "pipeline", "tasks", "sources", "curve", "backends", "launcher"},
 }
 # What the app and the command line may name: the face, and the pages that hold plain values and doors.

@@ -48,6 +48,15 @@ class Texts:
     def __iter__(self) -> Iterator[str]:
         return (self[index] for index in range(len(self)))
 
+    def batches(self, size: int) -> Iterator[Texts]:
+        """The texts in their order, about `size` bytes at a time, at least one text; once without any where none is."""
+        start = 0
+        while start < len(self) or start == 0:
+            stop = int(np.searchsorted(self.offsets, self.offsets[start] + size, "right")) - 1
+            stop = min(max(stop, start + 1), len(self))
+            yield Texts(self.data, self.offsets[start : stop + 1])
+            start = max(stop, 1)
+
     def take(self, indices: NDArray[np.int64]) -> Texts:
         return Texts(*_taken(self.data, self.offsets, indices))
 
@@ -71,3 +80,11 @@ class Ragged:
 
     def take(self, indices: NDArray[np.int64]) -> Ragged:
         return Ragged(*_taken(self.values, self.offsets, indices))
+
+
+def joined(pieces: Sequence[Ragged]) -> Ragged:
+    """The lists of all pieces, one piece after the other."""
+    if len(pieces) == 1:
+        return pieces[0]
+    sizes = np.concatenate([np.zeros(1, np.int64), *(piece.sizes for piece in pieces)])
+    return Ragged(np.concatenate([np.zeros(0, np.uint64), *(piece.values for piece in pieces)]), np.cumsum(sizes))

@@ -125,11 +125,20 @@ class RunDirectory:
                     self.drop(folder.name)
 
     def drop(self, stage: str) -> None:
-        """Remove a stage's artifacts; the journal's lines about it find no file and so count for nothing."""
+        """Remove a stage's artifacts, or those of a part of it (`stage/part`); the journal's lines about them find no
+        file, and so count for nothing."""
         shutil.rmtree(self.path / stage, ignore_errors=True)
-        for known in [key for key in self._lines if key[0] == stage]:
+        for known in [key for key in self._lines if key[0] == stage or key[0].startswith(f"{stage}/")]:
             del self._lines[known]
             self._checked.discard(known)
+
+    def free_bytes(self) -> int:
+        """What the disk has left for this user."""
+        return shutil.disk_usage(self.path).free
+
+    def used_bytes(self, stage: str = "") -> int:
+        """What the artifacts of a stage, or of all of them, take."""
+        return sum(path.stat().st_size for path in (self.path / stage).rglob("*.npy"))
 
     def empty_spool(self) -> None:
         shutil.rmtree(self.spool, ignore_errors=True)

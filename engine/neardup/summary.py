@@ -17,6 +17,7 @@ import numpy as np
 from neardup import curve
 from neardup.results import Result
 from neardup.settings import ONE, ByHand, as_decimal
+from neardup.sizes import size
 
 if TYPE_CHECKING:
     from neardup.exports import Written
@@ -262,15 +263,3 @@ def _percent(chance: float) -> str:
         if not text.startswith("100") or chance >= 1:
             return f"{text} %"
     return "over 99.999 %"
-
-
-def size(count: int) -> str:
-    """Bytes as people read them: 980 B, 689.4 kB, 22.9 MB."""
-    if count < 1000:
-        return f"{count} B"
-    value = float(count)
-    for unit in ("kB", "MB", "GB", "TB"):
-        value /= 1000
-        if value < 999.95 or unit == "TB":
-            break
-    return f"{value:,.1f} {unit}"
