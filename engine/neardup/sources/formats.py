@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.kernels.records import copy_ranges
+from neardup.kernels.ranges import copy_ranges
 from neardup.ragged import Texts
 from neardup.sources.encodings import is_utf8, to_utf8
 
