@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from neardup.kernels import bools, bools_out, helper, int64s, int64s_out, kernel, uint8s, uint8s_out, uint64s_out
 from neardup.kernels.murmur3 import WORD, Bytes, hash_bytes, load64, pointer
-from neardup.kernels.words import HIGH_BITS, below, copy, equal, first, spread
+from neardup.kernels.words import HIGH_BITS, below, copy, equal, first
 
 LEFT = np.uint64(0)  # instead of a hash of names: this record was not taken
 DEEPEST = 63  # lists and objects in one another, a bit each
@@ -29,9 +29,9 @@ _T, _F, _N, _U, _E, _A = (np.uint8(ord(one)) for one in "tfnuea")
 _TAB, _LF, _CR = np.uint8(9), np.uint8(10), np.uint8(13)
 _LOWER = np.uint8(0x20)  # makes an ASCII letter lower-case
 _TEN, _SIX = np.uint8(10), np.uint8(6)
-_BAD = np.int64(-1)
+_BAD = -1
 _QUOTES, _BACKSLASHES, _SPACES = (np.uint64(byte * 0x0101010101010101) for byte in (0x22, 0x5C, 0x20))
-_HALF, _LOW_HALF, _BEHIND_HALVES = np.int64(0xD800), np.int64(0xDC00), np.int64(0xE000)
+_HALF, _LOW_HALF, _BEHIND_HALVES = 0xD800, 0xDC00, 0xE000
 
 # What a backslash and this letter stand for; 0: nothing.
 _ESCAPED = np.zeros(256, np.uint8)
@@ -54,8 +54,8 @@ def _past_digits(source: Bytes, at: int, stop: int) -> int:
 
 
 @helper
-def _hex4(source: Bytes, at: int) -> int:
-    """The number that four hexadecimal digits are, or _BAD."""
+def _hex4(source: Bytes, at: int) -> np.int64:
+    """The number that four hexadecimal digits are, or less than 0."""
     code = np.int64(0)
     for place in range(4):
         byte = source[at + place]
@@ -63,7 +63,7 @@ def _hex4(source: Bytes, at: int) -> int:
         if digit >= _TEN:
             digit = np.uint8((byte | _LOWER) - _A)
             if digit >= _SIX:
-                return _BAD
+                return np.int64(_BAD)
             digit += _TEN
         code = code << 4 | np.int64(digit)
     return code
@@ -190,7 +190,7 @@ def objects(
         names[record] = LEFT
         text_starts[record] = text_stops[record] = 0
         escaped[record] = False
-        text_start = text_stop = np.int64(0)
+        text_start = text_stop = 0
         text_escaped = False
         stop = starts[record] + lengths[record]
         at = _past_space(source, starts[record], stop)
@@ -255,7 +255,7 @@ def objects(
                     if at < 0:
                         break
                     if here:
-                        text_start, text_stop, text_escaped = np.int64(0), np.int64(0), False
+                        text_start, text_stop, text_escaped = 0, 0, False
             # A comma and the next one, or the ends of one level after the other.
             begins = False
             while True:
@@ -296,7 +296,7 @@ def strings(
     """
     source = pointer(data)
     target: Any = pointer(out)
-    written = np.int64(0)
+    written = 0
     offsets[0] = written
     for number in range(len(starts)):
         at, stop = starts[number], stops[number]
@@ -326,7 +326,7 @@ def strings(
                 code = _hex4(source, at + 2)
                 at += 6
                 if code >= _HALF and code < _BEHIND_HALVES:
-                    code = np.int64(0x10000) + ((code - _HALF) << 10) + _hex4(source, at + 2) - _LOW_HALF
+                    code = 0x10000 + ((code - _HALF) << 10) + _hex4(source, at + 2) - _LOW_HALF
                     at += 6
                 if code < 0x80:
                     target[written] = np.uint8(code)

@@ -24,7 +24,7 @@ def copy_ranges(
     """Put the ranges of `data` one behind the other into `out`; range r is out[offsets[r]:offsets[r + 1]]."""
     source = pointer(data)
     target: Any = pointer(out)
-    position = np.int64(0)
+    position = 0
     offsets[0] = position
     for number in range(len(starts)):
         copy(target, position, source, starts[number], lengths[number])

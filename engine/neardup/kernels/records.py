@@ -50,7 +50,7 @@ def line_records(data: Bytes, final: bool, starts: Ints, lengths: Ints) -> tuple
         i += 1
         if source[i - 1] == CR:
             if i < size:
-                i += np.int64(source[i] == LF)
+                i += int(source[i] == LF)
             elif not final:
                 break  # its \n may be the next byte
         starts[count] = start
@@ -229,7 +229,7 @@ def csv_records(
                 ended = True
             elif byte == CR:
                 if i < size:
-                    i += np.int64(source[i] == LF)
+                    i += int(source[i] == LF)
                 elif not final:
                     return count, start  # its \n may be the next byte
                 ended = True
@@ -279,7 +279,7 @@ def csv_cells(
                 if byte == LF or byte == CR:
                     break
                 if byte == QUOTE and state != _IN_FIELD:
-                    last = first + np.int64(state == _QUOTE_IN_QUOTES)  # a doubled quote is one
+                    last = first + int(state == _QUOTE_IN_QUOTES)  # a doubled quote is one
                     state = _IN_QUOTES
                 else:
                     last = i = find(source, i, stop, mark, _LFS, _CRS)

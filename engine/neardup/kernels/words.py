@@ -25,7 +25,6 @@ from neardup.kernels.murmur3 import BYTES, WORD, Bytes, load64
 HIGH_BITS = np.uint64(0x8080808080808080)
 _ONES = np.uint64(0x0101010101010101)
 _LOWEST = np.uint64(0x80)
-_TO_BYTES = np.uint64(3)
 
 
 @intrinsic
@@ -33,7 +32,7 @@ def _trailing_zeros(typing: Any, word: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], cgutils.true_bit)
 
-    return types.uint64(types.uint64), codegen
+    return types.int64(types.uint64), codegen
 
 
 @intrinsic
@@ -47,7 +46,7 @@ def _copy(typing: Any, target: Any, at: Any, source: Any, start: Any, size: Any)
     return types.void(BYTES, types.int64, BYTES, types.int64, types.int64), codegen
 
 
-trailing_zeros = cast(Callable[[np.uint64], np.uint64], _trailing_zeros)
+trailing_zeros = cast(Callable[[np.uint64], int], _trailing_zeros)
 copy = cast(Callable[[Any, int, Bytes, int, int], None], _copy)
 
 
@@ -73,7 +72,7 @@ def below(word: np.uint64, byte8: np.uint64) -> np.uint64:
 @helper
 def first(marks: np.uint64) -> int:
     """How many bytes of the word come before the lowest mark; there is one."""
-    return np.int64(trailing_zeros(marks) >> _TO_BYTES)
+    return trailing_zeros(marks) >> 3
 
 
 @helper

@@ -62,6 +62,18 @@ def borders_by(find: Callable[..., tuple[int, int]], data: Bytes, final: bool, *
     return Borders(starts, lengths, consumed, fields[0] if fields else None)
 
 
+def runs(starts: Ints, lengths: Ints, gap: int = 0) -> tuple[Ints, Ints, Ints]:
+    """Ranges in ascending order, joined where no more than `gap` bytes lie between two: starts and lengths of the
+    runs, and the number of the run that each range is in.
+    """
+    stops = starts + lengths
+    opens = np.ones(len(starts), np.bool_)
+    opens[1:] = starts[1:] - stops[:-1] > gap
+    firsts = np.flatnonzero(opens)
+    begins = starts[firsts]
+    return begins, stops[np.append(firsts[1:], len(starts)) - 1] - begins, np.cumsum(opens) - 1
+
+
 def gathered(data: Bytes, starts: Ints, lengths: Ints) -> Texts:
     """These ranges of `data`, one behind the other, as they are."""
     out = np.empty(int(lengths.sum()), np.uint8)

@@ -18,7 +18,7 @@ from neardup.sources.corpus import Corpus, Input, Records, Slice
 from neardup.sources.csv import Csv
 from neardup.sources.encodings import body_encoding
 from neardup.sources.finding import unreadable
-from neardup.sources.formats import Bytes, Ints, RecordFormat, strings
+from neardup.sources.formats import Bytes, Ints, RecordFormat, runs, strings
 from neardup.sources.jsonl import BrokenRecord, Jsonl
 from neardup.sources.lines import Blocks, Lines
 
@@ -176,11 +176,10 @@ class ByteReader:
         return data, borders.starts, borders.lengths
 
     def bytes(self, start: int, stop: int) -> Bytes:
-        return self._read(np.array([start]), np.array([stop]))
+        return self._read(np.array([start]), np.array([stop - start]))
 
-    def _read(self, starts: Ints, stops: Ints) -> Bytes:
+    def _read(self, starts: Ints, sizes: Ints) -> Bytes:
         """These ranges of the body, one behind the other."""
-        sizes = stops - starts
         data = np.empty(int(sizes.sum()), np.uint8)
         try:
             with Path(self.source.body).open("rb", buffering=0) as body:
@@ -208,14 +207,10 @@ class ByteReader:
             return np.empty(0, np.uint8), starts, lengths
         # Records with little between them are read together.
         order = np.argsort(starts, kind="stable")
-        stops = (starts + lengths)[order]
-        opens = np.append(True, starts[order][1:] - stops[:-1] > _GAP)
-        firsts = starts[order][opens]
-        data = self._read(firsts, stops[np.append(np.flatnonzero(opens)[1:] - 1, len(stops) - 1)])
-        sizes = stops[np.append(np.flatnonzero(opens)[1:] - 1, len(stops) - 1)] - firsts
-        shifts = firsts - (np.cumsum(sizes) - sizes)
+        begins, sizes, run = runs(starts[order], lengths[order], _GAP)
+        data = self._read(begins, sizes)
         local = np.empty(len(starts), np.int64)
-        local[order] = starts[order] - shifts[np.cumsum(opens) - 1]
+        local[order] = starts[order] - (begins - (np.cumsum(sizes) - sizes))[run]
         return data, local, lengths
 
 
