@@ -19,6 +19,7 @@ RUNNING = {"store", "runs", "memory", "watch", "compiled", "budget"}
 # What each layer may import of neardup, itself and the ground always included.
 MAY_IMPORT: dict[str, set[str]] = {
     **{module: set() for module in GROUND},
+    "ragged": {"kernels"},  # its `take` copies by one, loaded when first asked
     "kernels": set(),
     "sources": {"kernels"},
     "stages": {"kernels", "sources"},
