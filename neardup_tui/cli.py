@@ -211,7 +211,7 @@ OUTPUT = _options(
 )  # fmt: skip
 HOW = _options(
     click.option("--workers", metavar="N", type=Whole(0), help="Processes; 0: none. Default: by cores and size."),
-    click.option("--memory", metavar="SIZE", help="Over all processes, such as 4GB. Default: half of what is left."),
+    click.option("--memory", metavar="SIZE", help="Over all processes, such as 4GB. Default: 3/4 of what is left."),
     click.option("--run-dir", metavar="PATH", help="Where finished steps are kept for the next run."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
     click.option("--quiet", is_flag=True, help="No summary and no progress; warnings and errors stay."),
