@@ -183,6 +183,10 @@ MEANING = _options(
     click.option("--num-perm", metavar="N", type=int, default=128, help="Hashes in a signature. Default: 128."),
     click.option("--seed", metavar="N", type=int, default=1, help="Draws the hash functions. Default: 1."),
     click.option(
+        "--family", metavar="NAME", default="mersenne",
+        help="mersenne: MinHash; fast: Fast Similarity Sketching, for long texts. Default: mersenne.",
+    ),
+    click.option(
         "--threshold", metavar="T", default="0.8",
         help="Jaccard similarity from which texts are duplicates. Default: 0.8.",
     ),
@@ -252,7 +256,7 @@ def _settings(given: dict[str, Any]) -> Settings:
             join_whitespace=not given["keep_whitespace"],
         ),
         shingling=parse_shingling(given["shingle"]),
-        sketching=Sketching(num_perm=given["num_perm"], seed=given["seed"]),
+        sketching=Sketching(num_perm=given["num_perm"], seed=given["seed"], family=given["family"]),
         threshold=ten_thousandths(given["threshold"], "the threshold"),
         banding=ByHand(bands, rows)
         if bands is not None

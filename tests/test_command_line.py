@@ -335,6 +335,7 @@ def test_a_reader_that_leaves_early_ends_the_program_quietly_with_1(tmp_path: Pa
             ),
             verify="none",
         ),
+        Settings(sketching=Sketching(family="fast")),
     ],
 )  # fmt: skip
 def test_the_equal_command_says_every_setting(wished: Settings) -> None:

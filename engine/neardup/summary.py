@@ -195,10 +195,11 @@ def _documents(told: dict[str, Any]) -> str:
 def _candidates(result: Result) -> str:
     used, hashes = result.bands * result.rows_per_band, result.settings.sketching.num_perm
     chosen = "set by hand" if isinstance(result.settings.banding, ByHand) else f"chosen for a {result.rule}"
+    about = "" if result.settings.sketching.independent else "about "
     return (
         f"pairs of documents that share a band: {result.bands} bands × {result.rows_per_band} rows "
         f"({used} of {hashes} hashes), {chosen}. A pair exactly at t = {as_decimal(result.settings.threshold)} "
-        f"is found with a chance of {_percent(chance_at_threshold(result))}"
+        f"is found with a chance of {about}{_percent(chance_at_threshold(result))}"
     )
 
 
