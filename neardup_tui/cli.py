@@ -342,3 +342,41 @@ def example(count: int, share: float, seed: int, characters: int) -> None:
 
     _need_stdout()
     write_example(sys.stdout.buffer, count, share=share, seed=seed, characters=characters)
+
+
+@neardup.group(no_args_is_help=False, options_metavar="", subcommand_metavar="list|clean …")
+def runs() -> None:
+    """What finished steps are kept for the next run, and how much room they take.
+
+    They lie in the cache directory, one directory for the same inputs. NEARDUP_CACHE_SIZE (as in 10GB) is what all of
+    them may take; without it 20 GB, or a tenth of the disk's room if that is less. A run that begins removes what is
+    above, the one used longest ago first.
+    """
+
+
+@runs.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def list_(as_json: bool) -> None:
+    """List what is kept, the inputs used last first."""
+    from neardup_tui import kept
+
+    _need_stdout()
+    (kept.print_json if as_json else kept.print_table)(sys.stdout)
+
+
+@runs.command()
+@click.option("--all", "everything", is_flag=True, help="Remove all.")
+@click.option("--older-than", metavar="DAYS", type=click.FloatRange(0), help="Remove what was not used for DAYS days.")
+@click.option("--to", metavar="SIZE", help="Remove the oldest until the rest is within SIZE, as in 10GB.")
+def clean(everything: bool, older_than: float | None, to: str | None) -> None:
+    """Remove kept steps that no neardup is at work on; without an option, what is above the limit of the cache.
+
+    Kernels that were compiled by another version go as well.
+    """
+    from neardup.cache import bytes_of
+    from neardup_tui import kept
+
+    if everything and (older_than is not None or to is not None):
+        raise click.UsageError("--all leaves nothing for --older-than or --to: give one or the other")
+    limit = 0 if everything else bytes_of(to, "--to") if to is not None else None
+    kept.clean(limit, None if older_than is None else older_than * 86_400)

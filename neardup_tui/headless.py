@@ -31,7 +31,7 @@ from neardup import (
     summary,
 )
 from neardup_tui.progress import Progress, tell
-from neardup_tui.signals import signals_cancel, signals_raise
+from neardup_tui.signals import signals_cancel, signals_raise, suspends
 
 STDIN = "-"
 
@@ -70,15 +70,21 @@ async def _find_and_write(job: Job, paths: Sequence[str], run_dir: Path | None) 
     names = {path: name for path, name in zip(paths, job.paths, strict=True) if path != name}
     try:
         async with Engine(workers=job.workers, run_dir=run_dir, memory=job.memory) as engine:
-            corpus = await engine.load(paths, job.reading, lambda event: progress(_event_as_given(event, names)))
-            exports.check(job.outputs, corpus, force=job.force)
-            result = None
-            async with aclosing(engine.run(corpus, job.settings)) as events:
-                async for event in events:
-                    progress(_event_as_given(event, names))
-                    if isinstance(event, Finished):
-                        result = _result_as_given(event.result, names)
-            assert result is not None
+
+            def pause(paused: bool) -> None:
+                progress.clear()
+                engine.pause(paused)
+
+            with suspends(pause):
+                corpus = await engine.load(paths, job.reading, lambda event: progress(_event_as_given(event, names)))
+                exports.check(job.outputs, corpus, force=job.force)
+                result = None
+                async with aclosing(engine.run(corpus, job.settings)) as events:
+                    async for event in events:
+                        progress(_event_as_given(event, names))
+                        if isinstance(event, Finished):
+                            result = _result_as_given(event.result, names)
+                assert result is not None
             # Inside the engine: the records of compressed inputs are read from its spool. And not in a thread, since
             # a thread that writes to a pipe nobody reads cannot be stopped; nothing else wants the loop by now.
             with signals_raise():

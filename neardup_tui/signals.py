@@ -3,6 +3,8 @@
 Outside of a loop, and in work that blocks the loop, the handler raises Stopped where the program is: also out of a
 write to a pipe that nobody reads. While the loop runs, it cancels the task instead, which then cleans up.
 A signal that we were started to ignore (nohup) stays ignored; after the first, all are.
+
+ctrl+z stops only what belongs to the terminal's job, and workers do not: `suspends` has them pause first.
 """
 
 from __future__ import annotations
@@ -74,6 +76,33 @@ async def signals_cancel(work: Coroutine[Any, Any, T]) -> T:
         for number in minded:
             loop.remove_signal_handler(number)
             signal.signal(number, before[number])
+
+
+@contextmanager
+def suspends(pause: Callable[[bool], object]) -> Iterator[None]:
+    """At ctrl+z (SIGTSTP): pause what would go on without us, stop as any program does, and go on with it afterwards.
+
+    Inside a running loop. All clocks go on meanwhile: what waits for a time to be over finds that it is.
+    """
+    before = signal.getsignal(signal.SIGTSTP)
+    if before is signal.SIG_IGN:  # a shell without job control: nobody could wake us
+        yield
+        return
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        pause(True)
+        loop.remove_signal_handler(signal.SIGTSTP)  # what is left is the system's own handler, which stops us here
+        signal.raise_signal(signal.SIGTSTP)  # to this thread: another one would leave it some time to go on
+        pause(False)
+        loop.add_signal_handler(signal.SIGTSTP, stop)
+
+    loop.add_signal_handler(signal.SIGTSTP, stop)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGTSTP)
+        signal.signal(signal.SIGTSTP, before)
 
 
 def ignore_signals() -> None:

@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "exports": {"summary", "sources"},
     "store": set(),
     "runs": {"store"},
+    "cache": {"runs", "compiled"},
     "memory": set(),
     "watch": set(),
     "compiled": {"kernels"},
@@ -40,10 +41,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "backends": {*RUNNING, "launcher", "worker", "exchange"},
     "single": {*RUNNING, "stages"},
     "pipeline": {*RUNNING, "tasks", "stages", "sources", "curve", "backends", "exchange", "needs"},
-    "engine": {*RUNNING, "pipeline", "tasks", "sources", "curve", "backends", "launcher"},
+    "engine": {*RUNNING, "cache", "pipeline", "tasks", "sources", "curve", "backends", "launcher"},
 }
 # What the app and the command line may name: the face, and the pages that hold plain values and doors.
-FACE = {"", *GROUND, "sources", "exports", "summary", "curve", "single"}
+FACE = {"", *GROUND, "sources", "exports", "summary", "curve", "single", "cache"}
 
 SCREEN = {"textual", "rich", "click", "plotext", "tomlkit", "neardup_tui"}
 

@@ -15,6 +15,8 @@ import importlib
 import os
 import pkgutil
 import platform
+import re
+import shutil
 import stat
 import sys
 import tempfile
@@ -26,7 +28,9 @@ from pathlib import Path
 from typing import Any
 
 KERNELS = Path(__file__).with_name("kernels")
-_READY = "ready"  # in a cache directory: some process has compiled every kernel
+_READY = "ready"  # in a cache directory: some process has compiled every kernel; its time: last loaded
+_NAME = re.compile(r"[0-9a-f]{16}")
+_OLD = 30 * 86_400  # seconds: kernels of another version that nobody loaded for so long go when new ones come
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +82,12 @@ def load(lock: Path, *, backwards: bool = False) -> Loaded:
     ready = cache / _READY if cache else None
     locked = ready is None or not ready.exists()
     compiled = _import_kernels(lock if locked else None, backwards)
-    if ready and locked:
+    if cache and ready:
         with contextlib.suppress(OSError):
             ready.touch()
+        if locked and _NAME.fullmatch(cache.name):
+            for old in others(cache.parent, older_than=_OLD):
+                shutil.rmtree(old, ignore_errors=True)
     return Loaded(time.perf_counter() - began, compiled, cache, _notice)
 
 
@@ -88,6 +95,23 @@ def is_compiled(cache_dir: Path) -> bool:
     """Whether some process has left all kernels, as they are now, in the cache; asks without loading any."""
     directory = os.environ.get("NUMBA_CACHE_DIR") or cache_dir / _digest(_cpu_features())
     return (Path(directory) / _READY).exists()
+
+
+def kept(cache_dir: Path) -> Path:
+    """The directory of this version's kernels for this CPU, whether it is there or not."""
+    return cache_dir / _digest(_cpu_features())
+
+
+def others(cache_dir: Path, older_than: float = 0) -> list[Path]:
+    """Where kernels of other versions, or for other CPUs, are kept, and were not loaded for so many seconds."""
+    current, found, now = kept(cache_dir), [], time.time()
+    with contextlib.suppress(OSError):
+        for path in sorted(cache_dir.iterdir()):
+            if _NAME.fullmatch(path.name) and path != current and path.is_dir() and not path.is_symlink():
+                used = (path / _READY if (path / _READY).exists() else path).stat().st_mtime
+                if now - used >= older_than:
+                    found.append(path)
+    return found
 
 
 def _import_kernels(lock: Path | None, backwards: bool) -> bool:

@@ -14,7 +14,7 @@ from types import TracebackType
 
 import msgspec
 
-from neardup import compiled
+from neardup import cache, compiled
 from neardup.backends.base import Backend
 from neardup.backends.inline import Inline
 from neardup.backends.processes import NoWorkers, Processes
@@ -106,21 +106,31 @@ class Engine:
             check_there(name)
         self._change_run(self._run_dir or default_directory(names))
         assert self._run is not None
+        if self._run.notice:
+            tell(Warned(self._run.notice))
+        if self._run_dir is None:
+            await asyncio.to_thread(cache.clean)
         # Of each load anew: an engine may be given a few lines first and a large file later.
         self._small = not self._workers_wished and _small(names) and compiled.is_compiled(kernel_cache())
         # Also where the scan is known: a caller that looks at texts afterwards must find the kernels compiled.
         backend = await self._backend(tell)
         began = time.perf_counter()
         tell(StageStarted("read", 1, len(STAGES), 0, "bytes"))
-        corpus = _scanned_before(self._run, names, reading)
+        scanned = _scan_of(self._run)
+        copies = {one.body: one.checksum for one in scanned.corpus.inputs} if scanned else {}
+        await asyncio.to_thread(self._run.check_spool, copies)
+        corpus = _scanned_before(scanned, names, reading)
         if corpus is None:
             from neardup.tasks import Scan
 
+            self._run.mark("read")
             async with _ticking(tell, backend, names, reading):
                 scan = Scan(names, reading, str(self._run.spool), self._slice_bytes)
-                async for _, scanned in backend.map(scan, [None]):
-                    corpus = scanned
+                async for _, done in backend.map(scan, [None]):
+                    corpus = done
+            self._run.mark("read", finished=True)
         assert corpus is not None
+        self._run.trust_spool()
         self._remember(names, reading, corpus)
         tell(Advanced("read", corpus.rows, corpus.rows, time.perf_counter() - began))
         for warning in corpus.warnings:
@@ -133,7 +143,8 @@ class Engine:
 
         What is finished stays in the run directory: the next run with settings that agree goes on from there.
         """
-        if self._run is None or corpus is not self._loaded:
+        run = self._run
+        if run is None or corpus is not self._loaded:
             raise ValueError("run() takes the corpus that load() gave last")
         check_unchanged(corpus)
         events: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -141,8 +152,12 @@ class Engine:
         work.add_done_callback(lambda _: events.put_nowait(None))
         try:
             while (event := await events.get()) is not None:
+                if isinstance(event, StageStarted):
+                    run.mark(event.stage)
                 yield event
-            yield Finished(await work)
+            result = await work
+            run.mark(STAGES[-1], finished=True)
+            yield Finished(result)
         finally:
             if not work.done():
                 work.cancel()
@@ -152,6 +167,11 @@ class Engine:
     def worker_pids(self) -> list[int]:
         """The process numbers of the workers that live; none where work is done in this process."""
         return self._pool.pids if self._pool is not None else []
+
+    def pause(self, paused: bool) -> None:
+        """Stop the workers where they are, or let them go on: for a process that is about to be stopped itself."""
+        if self._launcher is not None:
+            self._launcher.pause(paused)
 
     async def close(self) -> None:
         """End workers, free the run directory. Finished chunks stay; nothing half-written does."""
@@ -244,7 +264,7 @@ class Engine:
         for older in self._run.path.glob("corpus.*.json"):
             older.unlink()
         self._run.write_file(path, encoded)
-        self._run.write_file(self._run.inputs, msgspec.json.encode(_Scanned(names, reading, corpus)))
+        self._run.keep_scan(msgspec.json.encode(_Scanned(names, reading, corpus)))
         self._corpus_path = str(path)
         self._loaded = corpus
 
@@ -320,11 +340,17 @@ def check_unchanged(corpus: Corpus) -> None:
             raise SourceError(f"{one.path} changed on disk since it was read: open it again")
 
 
-def _scanned_before(run: RunDirectory, names: tuple[str, ...], reading: Reading) -> Corpus | None:
-    """The scan of an earlier process, if every input is a plain file that did not change since."""
+def _scan_of(run: RunDirectory) -> _Scanned | None:
+    """The scan that an earlier process left, whole and of this version."""
     try:
-        scanned = msgspec.json.decode(run.inputs.read_bytes(), type=_Scanned)
-    except (OSError, msgspec.DecodeError):
+        return msgspec.json.decode(run.scan() or b"", type=_Scanned)
+    except msgspec.DecodeError:
+        return None
+
+
+def _scanned_before(scanned: _Scanned | None, names: tuple[str, ...], reading: Reading) -> Corpus | None:
+    """The scan of an earlier process, if every input is a plain file that did not change since."""
+    if scanned is None:
         return None
     corpus = scanned.corpus
     if (scanned.paths, scanned.reading) != (names, reading) or any(one.format == "files" for one in corpus.inputs):

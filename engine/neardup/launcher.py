@@ -5,7 +5,7 @@ number), workers must not outlive their owner whatever kills it, and somebody ha
 the three: it starts what it is told to on its standard input, and at the end of that input it kills all that it
 started, removes the folder of the sockets, and goes.
 
-One JSON object a line. In: {"start": [argument, ...], "environment": {...}} or {"kill": pid}.
+One JSON object a line. In: {"start": [argument, ...], "environment": {...}}, {"kill": pid} or {"pause": true|false}.
 Out: {"started": pid} or {"failed": reason} in answer to each start, {"gone": pid, "code": n} when one ended.
 """
 
@@ -52,6 +52,11 @@ class Launcher:
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(order).encode() + b"\n")
         self.process.stdin.flush()
+
+    def pause(self, paused: bool) -> None:
+        """Stop all that it started where it is, or let it go on."""
+        with contextlib.suppress(OSError):
+            self.send({"pause": paused})
 
     def close(self) -> None:
         """End the launcher and all that it started; safe to call twice."""
@@ -101,6 +106,10 @@ def serve(folder: str) -> None:
 
 
 def _obey(order: dict[str, object], children: dict[int, subprocess.Popen[bytes]]) -> None:
+    if "pause" in order:
+        for child in children.values():
+            child.send_signal(signal.SIGSTOP if order["pause"] else signal.SIGCONT)
+        return
     if "kill" in order:
         child = children.get(order["kill"])  # type: ignore[call-overload]
         if child is not None:

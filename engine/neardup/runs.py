@@ -1,7 +1,8 @@
 """The run directory: artifacts, journal, spool, lock. Private (0700), named by the inputs' real paths.
 
     <cache>/neardup/runs/<16 hex digits>/
-        lock              held by the process that works here; the lock dies with its owner
+        lock              held by the process that works here; the lock dies with its owner. Its time: last used
+        stage             how far the last run came, for people
         inputs.json       the scan: which inputs, how they were read, the slices
         journal.jsonl     one line a finished chunk; written by the parent alone
         spool/            plain copies of compressed inputs
@@ -11,14 +12,17 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+import mmh3
 import msgspec
 import platformdirs
 
@@ -26,6 +30,9 @@ from neardup.errors import OutputError, RunInUse
 from neardup.store import LocalStore, Part, private
 
 KEYS_KEPT_A_STAGE = 3  # how many sets of settings of one stage stay for the next run
+# Who lists or cleans the cache holds each lock for a moment; a run takes longer.
+TRIES, BETWEEN_TRIES = 5, 0.02
+NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}  # NFS without a lock daemon, FUSE
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -44,33 +51,40 @@ class Line(msgspec.Struct, frozen=True):
     outcome: Outcome
 
 
+class _Sealed(msgspec.Struct, frozen=True):
+    content: msgspec.Raw
+    checksum: str
+
+
 class RunDirectory:
-    """Open one with `with`: it is locked until closed. RunInUse where another process holds it."""
+    """Open one with `with`: it is locked until closed. RunInUse where another process holds it.
+
+    `notice` is what the user should be told of it: that its file system has no locks.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.store = LocalStore(path)
         self._lines: dict[tuple[str, int], Outcome] = {}
         self._checked: set[tuple[str, int]] = set()
+        self._trusted: set[Path] = set()
+        self.notice = ""
         try:
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock, locked = _held(path)
+            if not locked:
+                self.notice = (
+                    f"the file system of {path} has no locks: see to it that no other neardup works on these inputs "
+                    "meanwhile, or name a directory elsewhere with --run-dir"
+                )
             self.spool.mkdir(mode=0o700, exist_ok=True)
-            self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            os.utime(self._lock)
+            self._sweep()
+            self._read_journal()
+            self._journal = os.open(self.journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise OutputError(
-                f"the run directory {path} cannot be made or written ({error.strerror}): name another with --run-dir"
-            ) from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._lock)
-            raise RunInUse(
-                f"another neardup works on these inputs (it holds {path}): "
-                "wait until it is done, or name another directory with --run-dir"
-            ) from None
-        self._sweep()
-        self._read_journal()
-        self._journal = open(self.journal, "ab", opener=private)  # noqa: SIM115
+            with contextlib.suppress(AttributeError, OSError):
+                os.close(self._lock)
+            raise _unwritable(path, error) from error
 
     @property
     def spool(self) -> Path:
@@ -97,20 +111,59 @@ class RunDirectory:
         return outcome
 
     def record(self, stage: str, chunk: int, outcome: Outcome) -> None:
-        self._journal.write(msgspec.json.encode(Line(stage, chunk, outcome)) + b"\n")
-        self._journal.flush()
-        os.fsync(self._journal.fileno())
+        """Note a finished chunk for this run and the next; OutputError where the disk does not take it."""
+        line = sealed(msgspec.json.encode(Line(stage, chunk, outcome))) + b"\n"
+        before = os.fstat(self._journal).st_size
+        try:
+            rest = line
+            while rest:
+                rest = rest[os.write(self._journal, rest) :]
+            os.fsync(self._journal)
+        except OSError as error:
+            with contextlib.suppress(OSError):  # the next line must not be glued to a half one
+                os.ftruncate(self._journal, before)
+            raise _unwritable(self.path, error) from error
         self._lines[stage, chunk] = outcome
         self._checked.add((stage, chunk))
 
     def write_file(self, path: Path, content: bytes) -> None:
-        """Put a small private file in place, whole or not at all."""
+        """Put a small private file in place, whole or not at all; OutputError where the disk does not take it."""
         temporary = path.with_name(path.name + ".tmp")
-        with open(temporary, "wb", opener=private) as target:
-            target.write(content)
-            target.flush()
-            os.fsync(target.fileno())
-        os.replace(temporary, path)
+        try:
+            with open(temporary, "wb", opener=private) as target:
+                target.write(content)
+                target.flush()
+                os.fsync(target.fileno())
+            os.replace(temporary, path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise _unwritable(self.path, error) from error
+
+    def keep_scan(self, content: bytes) -> None:
+        """`content` is JSON; `scan` gives it back as long as it is whole."""
+        self.write_file(self.inputs, sealed(content))
+
+    def scan(self) -> bytes | None:
+        try:
+            return unsealed(self.inputs.read_bytes())
+        except OSError:
+            return None
+
+    def mark(self, stage: str, *, finished: bool = False) -> None:
+        """Say for `neardup runs list` how far it is. A disk that does not take this will not take what matters."""
+        with contextlib.suppress(OSError), open(self.path / "stage", "wb", opener=private) as target:
+            target.write(b"finished " * finished + stage.encode())
+
+    def check_spool(self, checksums: Mapping[str, str]) -> None:
+        """Remove what is not the plain copy that the scan saw, by the MurmurHash3 of its bytes; each copy once."""
+        for copy in set(self.spool.iterdir()) - self._trusted:
+            if _checksum_of_file(copy) != checksums.get(str(copy)):
+                copy.unlink()
+
+    def trust_spool(self) -> None:
+        """What lies in the spool now was made or checked by this process."""
+        self._trusted = set(self.spool.iterdir())
 
     def tidy(self, stages: Sequence[str]) -> None:
         """Drop what older settings left: of each stage the last few keys stay, and always the ones named."""
@@ -145,9 +198,11 @@ class RunDirectory:
 
     def close(self) -> None:
         self._sweep()
-        self._journal.close()
         with contextlib.suppress(OSError):
-            os.close(self._lock)
+            os.utime(self._lock)
+        for handle in (self._journal, self._lock):
+            with contextlib.suppress(OSError):
+                os.close(handle)
 
     def __enter__(self) -> RunDirectory:
         return self
@@ -163,17 +218,83 @@ class RunDirectory:
                 left.unlink()
 
     def _read_journal(self) -> None:
-        """A line that was cut by a power failure, or is of another version, counts for nothing."""
+        """A line that was cut by a power failure, is damaged, or is of another version, counts for nothing."""
         if not self.journal.exists():
             return
         lines = self.journal.read_bytes().split(b"\n")
         for line in lines:
             with contextlib.suppress(msgspec.DecodeError):
-                read = msgspec.json.decode(line, type=Line)
+                read = msgspec.json.decode(unsealed(line) or b"", type=Line)
                 self._lines[read.stage, read.chunk] = read.outcome
         if lines[-1]:  # the last write did not reach its line end; the next must not be glued to it
             with open(self.journal, "ab") as journal:
                 journal.write(b"\n")
+
+
+def _unwritable(path: Path, error: OSError) -> OutputError:
+    room = "make room there, or " if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else ""
+    return OutputError(
+        f"the run directory {path} cannot be written ({error.strerror}): {room}name another with --run-dir"
+    )
+
+
+def sealed(content: bytes) -> bytes:
+    """JSON with its checksum, as one JSON object: a bit that flips in a count would pass for another count."""
+    return msgspec.json.encode(_Sealed(msgspec.Raw(content), _checksum_of(content)))
+
+
+def unsealed(data: bytes) -> bytes | None:
+    """The JSON inside; None where it is not what was sealed."""
+    try:
+        read = msgspec.json.decode(data, type=_Sealed)
+    except (msgspec.DecodeError, ValueError):  # ValueError: text that is not UTF-8
+        return None
+    content = bytes(read.content)
+    return content if _checksum_of(content) == read.checksum else None
+
+
+def _checksum_of(content: bytes) -> str:
+    return mmh3.hash_bytes(content).hex()
+
+
+def _checksum_of_file(path: Path) -> str:
+    """As the scan takes it: MurmurHash3 x64 128 of all bytes, in hexadecimal."""
+    hasher = mmh3.mmh3_x64_128()
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        while block := file.read(2**20):
+            hasher.update(block)
+    return hasher.digest().hex()
+
+
+def _held(path: Path) -> tuple[int, bool]:
+    """A handle on the lock of a run directory, which is made where it is not there; False: nobody can lock there."""
+    for _ in range(TRIES):
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        taken = locked(handle)
+        # Who cleans the cache moves the directory away: what is locked then is not the lock of this path any more.
+        with contextlib.suppress(FileNotFoundError):
+            if taken is not False and os.path.samestat(os.fstat(handle), os.stat(path / "lock")):
+                return handle, taken is True
+        os.close(handle)
+        time.sleep(BETWEEN_TRIES)
+    raise RunInUse(
+        f"another neardup works on these inputs (it holds {path}): "
+        "wait until it is done, or name another directory with --run-dir"
+    )
+
+
+def locked(handle: int) -> bool | None:
+    """Lock an open file until it is closed; False where another process has it, None where there are no locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in NO_LOCKS:
+            return None
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        raise
+    return True
 
 
 def default_directory(paths: Sequence[str | Path]) -> Path:

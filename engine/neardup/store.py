@@ -70,14 +70,17 @@ class LocalStore:
         file = f"{name}-{position:05d}.npy"
         array = np.ascontiguousarray(array)
         with self._whole(file) as target:
-            np.save(target, array, allow_pickle=False)
+            # Not np.save: its error says how many bytes were written, and not why no more.
+            np.lib.format.write_array_header_1_0(target, np.lib.format.header_data_from_array_1_0(array))
+            target.write(array.data)
         return Part(file, len(array), array.nbytes, checksum_of(array))
 
     @contextlib.contextmanager
     def _whole(self, file: str) -> Iterator[BinaryIO]:
         """A file that has its name once it is complete, or not at all."""
         path = self.root / file
-        temporary = path.with_name(path.name + ".tmp")
+        # The number: a worker whose owner was killed may still write when the next run makes the same file.
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
         try:
             for folder in reversed(path.relative_to(self.root).parents):  # mkdir(parents=True) would ignore the mode
                 (self.root / folder).mkdir(mode=0o700, exist_ok=True)
@@ -124,7 +127,7 @@ class LocalStore:
         """Whether the file is there and holds what was written."""
         try:
             array = np.load(self.root / part.file, mmap_mode="r" if part.bytes else None, allow_pickle=False)
-        except (OSError, ValueError, EOFError):
+        except Exception:  # numpy has many ways to say that a file is not one of its own
             return False
         return len(array) == part.rows and checksum_of(array) == part.checksum
 
@@ -152,8 +155,9 @@ class LocalStore:
 
 
 def checksum_of(array: NDArray[Any]) -> str:
-    """128 bits over the bytes of the array, in hexadecimal; 5 GB a second."""
+    """128 bits over the type, the shape and the bytes of the array, in hexadecimal; 5 GB a second."""
     hasher = mmh3.mmh3_x64_128()
+    hasher.update(f"{array.dtype.descr}{array.shape}".encode())  # one bit makes > of <
     if array.size:
         hasher.update(np.ascontiguousarray(array).view(np.uint8).data)
     return hasher.digest().hex()

@@ -1,7 +1,7 @@
 """Work in worker processes: single-threaded kernels inside, processes outside, owned by whoever made the pool.
 
-A dead worker is replaced singly and its chunk done again, twice; a third death ends the map. Stopping sets one
-byte that every worker reads between kernel calls; what still runs after 150 ms is killed.
+A dead worker is replaced singly and its chunk done again, twice; a third death ends the map, naming what it was about.
+Stopping sets one byte that every worker reads between kernel calls; what still runs after 150 ms is killed.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import pickle
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from neardup.worker import LENGTH
 
 DEATHS_ALLOWED = 2  # over one chunk; the third ends the run
 GRACE = 0.15  # seconds a worker has to notice that it should stop
+TOLD = 3.0  # seconds in which the launcher tells how a process ended whose socket is closed; it takes a few ms
 
 
 class NoWorkers(NeardupError):
@@ -45,6 +47,7 @@ class _Worker:
     compiled_seconds: float = 0.0
     note: str = ""
     private: int = 0
+    code: int | None = None  # how it ended: an exit code, or minus the signal
 
 
 class Processes:
@@ -63,7 +66,7 @@ class Processes:
         self._server: asyncio.Server | None = None
         self._announced: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._starting = asyncio.Lock()
-        self._gone: set[int] = set()
+        self._gone: dict[int, int] = {}
 
     async def start(self) -> None:
         self._server = await asyncio.start_unix_server(self._greet, self.launcher.folder / "socket", limit=2**20)
@@ -154,8 +157,10 @@ class Processes:
         """One worker's share of a map: take the next chunk until there is none."""
         index = -1
         try:
+            if worker.ready.is_set() and worker.dead.is_set():  # it died while there was nothing to do
+                await self._replace(worker)
             if not await self._up(worker):
-                if not any(other.ready.is_set() or not other.dead.is_set() for other in self._workers):
+                if all(other.dead.is_set() for other in self._workers):
                     raise NoWorkers("no worker process could be started")
                 return
             while waiting:
@@ -165,12 +170,10 @@ class Processes:
                         answer = await self._ask(worker, (task, chunks[index], self.store))
                         break
                     except (ConnectionError, asyncio.IncompleteReadError):
+                        ended = await self._ended(worker)
                         await self._replace(worker)
                         if death == DEATHS_ALLOWED or not await self._up(worker):
-                            raise WorkerError(
-                                f"a worker died {death + 1} times over {_named(chunks[index])}: "
-                                "give the machine more memory, or fewer --workers"
-                            ) from None
+                            raise WorkerError(_told(ended, death + 1, _named(task, chunks[index]))) from None
                 if answer[0] == "failed":
                     raise answer[1]
                 if answer[0] == "stopped":
@@ -219,14 +222,21 @@ class Processes:
                 wait.cancel()
         return worker.ready.is_set() and not worker.dead.is_set()
 
+    async def _ended(self, worker: _Worker) -> int | None:
+        """The code of a worker whose socket is closed; None where it lives on."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(worker.dead.wait(), TOLD)
+        return worker.code
+
     async def _replace(self, worker: _Worker) -> None:
         if worker.pid:
-            self.launcher.send({"kill": worker.pid})
+            with contextlib.suppress(OSError):
+                self.launcher.send({"kill": worker.pid})
         if worker.writer is not None:
             worker.writer.close()
         worker.ready.clear()
         worker.dead.clear()
-        worker.pid, worker.reader, worker.writer = 0, None, None
+        worker.pid, worker.reader, worker.writer, worker.code = 0, None, None, None
         # Shielded: an order that was sent must take its own answer, or the next order would get it.
         await asyncio.shield(self._launch(worker))
 
@@ -242,6 +252,7 @@ class Processes:
         if "started" in answer:
             worker.pid = answer["started"]
             if worker.pid in self._gone:  # it ended before we knew that it had begun
+                worker.code = self._gone[worker.pid]
                 worker.dead.set()
         else:
             worker.dead.set()
@@ -254,12 +265,13 @@ class Processes:
         while line := await reader.readline():
             words = json.loads(line)
             if "gone" in words:
-                self._gone.add(words["gone"])
+                self._gone[words["gone"]] = words["code"]
                 for worker in self._workers:
                     if worker.pid == words["gone"]:
+                        worker.code = words["code"]
                         worker.dead.set()
             else:
-                self._gone.discard(words.get("started", 0))  # a number used again
+                self._gone.pop(words.get("started", 0), None)  # a number used again
                 self._announced.put_nowait(words)
         for worker in self._workers:
             worker.dead.set()
@@ -279,6 +291,27 @@ async def _receive(reader: asyncio.StreamReader) -> Any:
     return pickle.loads(await reader.readexactly(size))
 
 
-def _named(chunk: object) -> str:
-    describe = getattr(chunk, "described", None)
-    return str(describe()) if callable(describe) else "the same chunk"
+def _named(task: object, chunk: object) -> str:
+    """The rows a chunk is about, where something in it says so; else which part of which stage it is."""
+    pieces = chunk if isinstance(chunk, tuple) else (chunk,)
+    for piece in pieces:
+        describe = getattr(piece, "described", None)
+        if callable(describe):
+            return str(describe())
+    name = getattr(task, "stage", None) or getattr(task, "name", None)  # as artifacts are named: stage-key/...
+    stage = name.partition("-")[0] if isinstance(name, str) else type(task).__name__.lower()
+    return f"part {pieces[0] + 1:,} of {stage}" if isinstance(pieces[0], int) else f"the {stage}"
+
+
+def _told(code: int | None, times: int, about: str) -> str:
+    """One line on a chunk that workers do not survive. Nobody but the system kills them, and it does for memory."""
+    if code == -signal.SIGKILL:
+        return (
+            f"a worker was killed {times} times over {about}, as the system does when memory runs out: "
+            "give the machine more memory, or fewer --workers"
+        )
+    if code is None:
+        how = "its socket closed"
+    else:
+        how = signal.strsignal(-code) or f"signal {-code}" if code < 0 else f"exit code {code}"
+    return f"a worker crashed {times} times ({how}) over {about}: leave these out, or try --workers 0"
