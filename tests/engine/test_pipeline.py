@@ -11,6 +11,7 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -24,11 +25,13 @@ from neardup import (
     RunInUse,
     Settings,
     Shingling,
+    Sketching,
     SourceError,
     StageStarted,
     Warned,
     exports,
     find_duplicates,
+    summary,
 )
 
 AS_COUNTED = Normalising(drop_invisible=False, unicode_form="none")  # how the lists were counted
@@ -165,6 +168,22 @@ async def test_a_run_says_the_same_for_any_workers_and_any_chunks(
     first, *others = map(everything, results)
     for other in others:
         assert other == first
+
+
+async def test_the_fast_family_finds_the_same_pairs_and_calls_its_chance_approximate(
+    lines: Path, tmp_path: Path
+) -> None:
+    settings = Settings(threshold=7_000, banding=ByHand(42, 3))
+    families = [settings, msgspec.structs.replace(settings, sketching=Sketching(family="fast"))]
+
+    mersenne, fast = [await run([lines], one, run_dir=tmp_path / "run") for one in families]
+    in_pieces = await run([lines], families[1], run_dir=tmp_path / "other", slice_bytes=700)
+
+    assert found_pairs(fast) == found_pairs(mersenne) and len(fast.row_pairs) > 100
+    assert not np.array_equal(fast.pairs.agree, mersenne.pairs.agree)
+    assert everything(in_pieces) == everything(fast)
+    told = [" ".join(" ".join(summary.lines(result)).split()) for result in (mersenne, fast)]
+    assert ["a chance of about" in one for one in told] == [False, True]
 
 
 async def test_bands_in_several_rounds_and_parts_give_the_same_candidates(
