@@ -1,7 +1,7 @@
 r"""JSON objects walked without being built: the names of their fields, and the string that one of them is.
 
 `objects` takes what is plainly right, by RFC 8259 to the letter, and leaves all else to whoever asks: what is no object
-or no JSON, names with escapes, halves of surrogate pairs, objects nested deeper than DEEPEST, and a text that is
+or no JSON, halves of surrogate pairs, objects nested deeper than DEEPEST, and a text that is
 neither a string nor null. So what it takes reads the same by any reader of JSON.
 """
 
@@ -30,7 +30,7 @@ _TAB, _LF, _CR = np.uint8(9), np.uint8(10), np.uint8(13)
 _LOWER = np.uint8(0x20)  # makes an ASCII letter lower-case
 _TEN, _SIX = np.uint8(10), np.uint8(6)
 _BAD = -1
-_QUOTES, _BACKSLASHES, _SPACES = (np.uint64(byte * 0x0101010101010101) for byte in (0x22, 0x5C, 0x20))
+_BACKSLASHES, _TWOS, _BEHIND_SPACES = (np.uint64(byte * 0x0101010101010101) for byte in (0x5C, 0x02, 0x21))
 _HALF, _LOW_HALF, _BEHIND_HALVES = 0xD800, 0xDC00, 0xE000
 
 # What a backslash and this letter stand for; 0: nothing.
@@ -97,7 +97,8 @@ def _string_end(source: Bytes, at: int, stop: int, end: int, odd: np.uint64) -> 
     while True:
         while at + WORD <= end:
             word = load64(source, at)
-            marks = equal(word, _QUOTES) | equal(word, _BACKSLASHES) | below(word, _SPACES) | word & odd
+            # 0x22 ^ 2 = 0x20, and what was below stays there: a quote and control characters in one test (D. Lemire).
+            marks = below(word ^ _TWOS, _BEHIND_SPACES) | equal(word, _BACKSLASHES) | word & odd
             if marks != np.uint64(0):
                 at += first(marks)
                 break
@@ -156,16 +157,60 @@ def _scalar_end(source: Bytes, at: int, stop: int) -> int:
 
 
 @helper
-def _same(source: Bytes, start: int, stop: int, name: Bytes, size: int) -> bool:
-    if stop - start != size:
-        return False
-    for place in range(size):
-        if source[start + place] != name[place]:
+def _unescaped(source: Bytes, at: int, target: Any, written: int) -> tuple[int, int]:
+    """Write what the escape at `at`, a right one, stands for, 4 bytes at most; behind both."""
+    if source[at + 1] != _U:
+        target[written] = _ESCAPED[source[at + 1]]
+        return at + 2, written + 1
+    code = _hex4(source, at + 2)
+    at += 6
+    if code >= _HALF and code < _BEHIND_HALVES:
+        code = 0x10000 + ((code - _HALF) << 10) + _hex4(source, at + 2) - _LOW_HALF
+        at += 6
+    if code < 0x80:
+        target[written] = np.uint8(code)
+        return at, written + 1
+    if code < 0x800:
+        target[written] = np.uint8(0xC0 | code >> 6)
+        written += 1
+    elif code < 0x10000:
+        target[written] = np.uint8(0xE0 | code >> 12)
+        target[written + 1] = np.uint8(0x80 | code >> 6 & 0x3F)
+        written += 2
+    else:
+        target[written] = np.uint8(0xF0 | code >> 18)
+        target[written + 1] = np.uint8(0x80 | code >> 12 & 0x3F)
+        target[written + 2] = np.uint8(0x80 | code >> 6 & 0x3F)
+        written += 3
+    target[written] = np.uint8(0x80 | code & 0x3F)
+    return at, written + 1
+
+
+@helper
+def _is(source: Bytes, at: int, stop: int, name: Bytes, size: int, room: Any) -> bool:
+    """Whether the inside of a string is `name`; `room` is for 4 bytes."""
+    known = 0
+    while at < stop:
+        width = 1
+        if source[at] == _BACKSLASH:
+            at, width = _unescaped(source, at, room, 0)
+        else:
+            room[0] = source[at]
+            at += 1
+        if known + width > size:
             return False
-    return True
+        for place in range(width):
+            if room[place] != name[known + place]:
+                return False
+        known += width
+    return known == size
 
 
-@kernel(types.void(uint8s, int64s, int64s, uint8s, types.boolean, uint64s_out, int64s_out, int64s_out, bools_out))
+@kernel(
+    types.void(
+        uint8s, int64s, int64s, uint8s, types.boolean, uint64s_out, int64s_out, int64s_out, bools_out, uint8s_out
+    )
+)  # fmt: skip
 def objects(
     data: NDArray[np.uint8],
     starts: NDArray[np.int64],
@@ -176,14 +221,17 @@ def objects(
     text_starts: NDArray[np.int64],
     text_stops: NDArray[np.int64],
     escaped: NDArray[np.bool_],
+    room: NDArray[np.uint8],
 ) -> None:
     """Of each record: a hash of the names of its fields, or LEFT; where in `data` the inside of the string `name` is.
 
-    `data` is UTF-8, or else `ascii_only` leaves every record with another byte. Equal names in equal order have equal
-    hashes; others have equal ones by an accident of 2⁻⁶³ a pair (chained MurmurHash3). Of two fields of one name the
-    last counts; a text that is missing or null is empty. `escaped` tells whether `strings` has something to undo.
+    `data` is UTF-8, or else `ascii_only` leaves every record with another byte. Of two fields of one name the last
+    counts; a text that is missing or null is empty. `escaped` tells whether `strings` has something to undo.
+    Names that are spelt alike, in the same order, have one hash; others share one by an accident of 2⁻⁶³ a pair
+    (chained MurmurHash3). `room` is for 4 bytes.
     """
     source, wanted = pointer(data), pointer(name)
+    letter: Any = pointer(room)
     end = len(data)
     odd = HIGH_BITS if ascii_only else np.uint64(0)
     for record in range(len(starts)):
@@ -220,10 +268,10 @@ def objects(
                     if at < 0:
                         break
                     if depth == 0:
-                        if with_escapes:
-                            break
                         seen = hash_bytes(source, begin, at, seen)[0]
-                        is_text = _same(source, begin, at, wanted, len(name))
+                        is_text = (with_escapes or at - begin == len(name)) and _is(
+                            source, begin, at, wanted, len(name), letter
+                        )
                     at = _past_space(source, at + 1, stop)
                     if at == stop or source[at] != _COLON:
                         break
@@ -318,32 +366,5 @@ def strings(
                 copy(target, written, source, plain, at - plain)
                 written += at - plain
             while at < stop and source[at] == _BACKSLASH:
-                if source[at + 1] != _U:
-                    target[written] = _ESCAPED[source[at + 1]]
-                    written += 1
-                    at += 2
-                    continue
-                code = _hex4(source, at + 2)
-                at += 6
-                if code >= _HALF and code < _BEHIND_HALVES:
-                    code = 0x10000 + ((code - _HALF) << 10) + _hex4(source, at + 2) - _LOW_HALF
-                    at += 6
-                if code < 0x80:
-                    target[written] = np.uint8(code)
-                    written += 1
-                    continue
-                if code < 0x800:
-                    target[written] = np.uint8(0xC0 | code >> 6)
-                    written += 1
-                elif code < 0x10000:
-                    target[written] = np.uint8(0xE0 | code >> 12)
-                    target[written + 1] = np.uint8(0x80 | code >> 6 & 0x3F)
-                    written += 2
-                else:
-                    target[written] = np.uint8(0xF0 | code >> 18)
-                    target[written + 1] = np.uint8(0x80 | code >> 12 & 0x3F)
-                    target[written + 2] = np.uint8(0x80 | code >> 6 & 0x3F)
-                    written += 3
-                target[written] = np.uint8(0x80 | code & 0x3F)
-                written += 1
+                at, written = _unescaped(source, at, target, written)
         offsets[number + 1] = written

@@ -100,9 +100,9 @@ class Jsonl:
         walked = Walked(
             np.empty(count, np.uint64), np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.bool_)
         )
-        # No name of a field has a bare quote.
-        name = np.frombuffer(b'"' if self.field is None else self.field.encode(), np.uint8)
-        objects(data, starts, lengths, name, not valid or self.encoding != "utf-8", *walked)
+        # Bytes that are no UTF-8 are no name.
+        name = np.frombuffer(b"\xff" if self.field is None else self.field.encode(), np.uint8)
+        objects(data, starts, lengths, name, not valid or self.encoding != "utf-8", *walked, np.empty(4, np.uint8))
         return walked
 
     def _judged(self, data: Bytes, starts: Ints, lengths: Ints, places: Ints) -> Texts:
