@@ -183,6 +183,10 @@ MEANING = _options(
     click.option("--num-perm", metavar="N", type=int, default=128, help="Hashes in a signature. Default: 128."),
     click.option("--seed", metavar="N", type=int, default=1, help="Draws the hash functions. Default: 1."),
     click.option(
+        "--family", metavar="NAME", default="mersenne",
+        help="mersenne: MinHash; fast: Fast Similarity Sketching, for long texts. Default: mersenne.",
+    ),
+    click.option(
         "--threshold", metavar="T", default="0.8",
         help="Jaccard similarity from which texts are duplicates. Default: 0.8.",
     ),
@@ -211,6 +215,7 @@ OUTPUT = _options(
 )  # fmt: skip
 HOW = _options(
     click.option("--workers", metavar="N", type=Whole(0), help="Processes; 0: none. Default: by cores and size."),
+    click.option("--memory", metavar="SIZE", help="Over all processes, such as 4GB. Default: 3/4 of what is left."),
     click.option("--run-dir", metavar="PATH", help="Where finished steps are kept for the next run."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
     click.option("--quiet", is_flag=True, help="No summary and no progress; warnings and errors stay."),
@@ -251,7 +256,7 @@ def _settings(given: dict[str, Any]) -> Settings:
             join_whitespace=not given["keep_whitespace"],
         ),
         shingling=parse_shingling(given["shingle"]),
-        sketching=Sketching(num_perm=given["num_perm"], seed=given["seed"]),
+        sketching=Sketching(num_perm=given["num_perm"], seed=given["seed"], family=given["family"]),
         threshold=ten_thousandths(given["threshold"], "the threshold"),
         banding=ByHand(bands, rows)
         if bands is not None
@@ -299,6 +304,7 @@ def run(
     manifest: str | None,
     force: bool,
     workers: int | None,
+    memory: str | None,
     run_dir: str | None,
     as_json: bool,
     quiet: bool,
@@ -317,10 +323,12 @@ def run(
     if run_dir == "":
         raise click.UsageError("--run-dir is empty: name a directory, or leave the option out")
     from neardup.exports import Outputs
+    from neardup.sizes import parse_size
     from neardup_tui import headless
 
+    allowed = None if memory is None else parse_size(memory, "--memory")
     outputs = Outputs(out=out, removed=removed, pairs=pairs, clusters=clusters_out, manifest=manifest)
-    headless.run(headless.Job(paths, reading, settings, outputs, workers, run_dir, force, as_json, quiet))
+    headless.run(headless.Job(paths, reading, settings, outputs, workers, allowed, run_dir, force, as_json, quiet))
 
 
 @neardup.command()

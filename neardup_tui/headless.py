@@ -45,6 +45,7 @@ class Job:
     settings: Settings
     outputs: exports.Outputs
     workers: int | None
+    memory: int | None
     run_dir: str | None
     force: bool
     as_json: bool
@@ -68,7 +69,7 @@ async def _find_and_write(job: Job, paths: Sequence[str], run_dir: Path | None) 
     progress = Progress(job.quiet)
     names = {path: name for path, name in zip(paths, job.paths, strict=True) if path != name}
     try:
-        async with Engine(workers=job.workers, run_dir=run_dir) as engine:
+        async with Engine(workers=job.workers, run_dir=run_dir, memory=job.memory) as engine:
 
             def pause(paused: bool) -> None:
                 progress.clear()

@@ -12,8 +12,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from neardup import Event, StageStarted
+    from neardup import Event, Planned, StageStarted
 
+WORTH_TELLING = 20  # seconds a run is expected to take
 BETWEEN = 0.1  # seconds between two drawings: ten a second are smooth, and 1 kB/s over SSH
 CLEAR = "\r\x1b[K"
 
@@ -29,6 +30,7 @@ class Progress:
 
     def __init__(self, quiet: bool = False, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
+        self._quiet = quiet
         self._draws = not quiet and self._stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         encoding = (getattr(self._stream, "encoding", None) or "ascii").lower().replace("-", "")
         self._full, self._rest = ("━", "╌") if encoding == "utf8" else ("#", "-")
@@ -37,7 +39,7 @@ class Progress:
         self._told: set[str] = set()
 
     def __call__(self, event: Event) -> None:
-        from neardup import Advanced, Preparing, StageStarted, Warned
+        from neardup import Advanced, Planned, Preparing, StageStarted, Warned
 
         if isinstance(event, Warned):
             self.warn(event.text)
@@ -46,6 +48,9 @@ class Progress:
             self._draw(0, event.total, 0.0)
         elif isinstance(event, Preparing):
             self._put(f" {event.text}")
+        elif isinstance(event, Planned) and event.seconds >= WORTH_TELLING and not self._quiet:
+            self.clear()
+            tell(f"neardup: {expected(event)}", self._stream)
         elif isinstance(event, Advanced):
             self._draw(event.done, event.total, event.seconds)
 
@@ -102,3 +107,14 @@ def left(share: float, seconds: float) -> str:
     minutes, rest = divmod(round(seconds * (1 - share) / share), 60)
     hours, minutes = divmod(minutes, 60)
     return f"  {hours}:{minutes:02d}:{rest:02d} left" if hours else f"  {minutes}:{rest:02d} left"
+
+
+def expected(event: Planned) -> str:
+    """`about 3 min, 1.2 GB of memory, up to 5.1 GB of disk in /var/cache/…`"""
+    from neardup.sizes import size
+
+    seconds = round(event.seconds, -1)
+    time_ = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    if seconds >= 7200:
+        time_ = f"{seconds / 3600:.1f} h"
+    return f"about {time_}, {size(event.memory)} of memory and {size(event.disk)} of disk in {event.where}"

@@ -25,6 +25,7 @@ from neardup import (
     Event,
     Finished,
     NeardupError,
+    Planned,
     Preparing,
     Reading,
     Result,
@@ -33,6 +34,7 @@ from neardup import (
     Warned,
 )
 from neardup_tui.places import placed
+from neardup_tui.progress import WORTH_TELLING, expected
 
 if TYPE_CHECKING:
     from neardup.exports import Outputs
@@ -350,6 +352,8 @@ class Session:
                     self.changed()
             case Preparing():
                 self.tell(event.text)
+            case Planned() if event.seconds >= WORTH_TELLING:
+                self.tell(expected(event))
             case Warned():
                 self.tell(event.text, "warning")
             case Finished():

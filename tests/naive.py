@@ -5,6 +5,8 @@ from __future__ import annotations
 import mmh3
 
 P = 2**31 - 1
+WORDS = 2**64  # 64-bit words wrap at it
+GOLDEN = 0x9E3779B97F4A7C15
 
 
 def shingles(text: str, kind: str, k: int) -> list[str]:
@@ -35,6 +37,31 @@ def constants(num_perm: int, seed: int) -> list[tuple[int, int]]:
 
 def signature(ids: set[int], num_perm: int, seed: int) -> list[int]:
     return [min(((a * (x % P) + b) % P for x in ids), default=P) for a, b in constants(num_perm, seed)]
+
+
+def fmix64(z: int) -> int:
+    """The finaliser of MurmurHash3."""
+    z = (z ^ z >> 33) * 0xFF51AFD7ED558CCD % WORDS
+    z = (z ^ z >> 33) * 0xC4CEB9FE1A85EC53 % WORDS
+    return z ^ z >> 33
+
+
+def fast_signature(ids: set[int], n: int, seed: int) -> list[int]:
+    """Fast Similarity Sketching: a slot takes the least value of the first round that reaches it."""
+    found: dict[int, int] = {}
+    mix = fmix64((seed + GOLDEN) % WORDS)
+    for turn in range(2 * n if ids else 0):
+        reached: dict[int, int] = {}
+        for one in ids:
+            z = fmix64(((one ^ mix) + (turn + 1) * GOLDEN) % WORDS)
+            slot = (z >> 32) * n >> 32 if turn < n else turn - n
+            value = min(z % 2**32, 2**32 - 2)
+            reached[slot] = min(value, reached.get(slot, value))
+        for slot, value in reached.items():
+            found.setdefault(slot, value)
+        if len(found) == n:
+            break
+    return [found.get(slot, 2**32 - 1) for slot in range(n)]
 
 
 def fingerprint(text: str) -> tuple[int, int]:

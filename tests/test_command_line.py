@@ -139,15 +139,16 @@ def test_the_manifests_command_does_the_same_again(tickets: Path, tmp_path: Path
     assert (tmp_path / "a.csv.gz").read_bytes() == before and gzip.decompress(before).startswith(b"\xef\xbb\xbfid,")
 
 
-def test_every_export_has_the_same_bytes_however_many_workers_and_whatever_the_hash_seed(
+def test_every_export_has_the_same_bytes_for_any_workers_memory_and_hash_seed(
     tickets: Path, tmp_path: Path
 ) -> None:
     seen = []
-    for workers, seed in (("0", "0"), ("1", "1"), ("2", "random")):
+    for workers, memory, seed in (("0", "16GB", "0"), ("1", "400MB", "1"), ("2", "600MB", "random")):
         folder = tmp_path / workers
         folder.mkdir()
         done = neardup(
-            "run", tickets, "--text-column", "body", *SURE, "--workers", workers, "--run-dir", folder / "run",
+            "run", tickets, "--text-column", "body", *SURE, "--workers", workers, "--memory", memory, "--run-dir",
+            folder / "run",
             "--out", "o.csv.zst", "--removed", "r.csv", "--pairs", "p.parquet", "--clusters-out", "c.jsonl",
             cwd=folder, env={"PYTHONHASHSEED": seed},
         )  # fmt: skip
@@ -211,6 +212,8 @@ BAD: list[tuple[int, list[str], list[str]]] = [
     (2, ["run", "lines.txt", "--num-perm", "0"], ["65,535"]),
     (2, ["run", "lines.txt", "--num-perm", "many"], ["many"]),
     (2, ["run", "lines.txt", "--keep", "longest"], ["longest"]),
+    (2, ["run", "lines.txt", "--memory", "lots"], ["lots", "500MB or 4GB"]),
+    (2, ["run", "lines.txt", "--memory", "20MB"], ["20.0 MB are allowed", "--memory", "--workers"]),
     (2, ["run", "lines.txt", "--out", "there.txt"], ["there.txt", "--force"]),
     (2, ["run", "lines.txt", "--out", "lines.txt", "--force"], ["is an input"]),
     (2, ["run", "other.csv", "tickets.csv", "--text-column", "body", "--out", "o"], ["other.csv", "tickets.csv"]),
@@ -332,6 +335,7 @@ def test_a_reader_that_leaves_early_ends_the_program_quietly_with_1(tmp_path: Pa
             ),
             verify="none",
         ),
+        Settings(sketching=Sketching(family="fast")),
     ],
 )  # fmt: skip
 def test_the_equal_command_says_every_setting(wished: Settings) -> None:

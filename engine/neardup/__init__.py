@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from neardup.events import Advanced as Advanced
     from neardup.events import Event as Event
     from neardup.events import Finished as Finished
+    from neardup.events import Planned as Planned
     from neardup.events import Preparing as Preparing
     from neardup.events import StageStarted as StageStarted
     from neardup.events import Warned as Warned
@@ -63,7 +64,7 @@ _HOMES = {
         "Cancelled", "ColumnError", "NeardupError", "OutputError", "OutputExists", "RunInUse", "SettingsError",
         "SourceError", "WorkerError",
     ),
-    "events": ("Advanced", "Event", "Finished", "Preparing", "StageStarted", "Warned"),
+    "events": ("Advanced", "Event", "Finished", "Planned", "Preparing", "StageStarted", "Warned"),
     "launcher": ("Launcher",),
     "results": ("Clusters", "Documents", "Pairs", "Result", "RowPairs"),
     "settings": ("ByHand", "ByRecall", "Normalising", "Settings", "Shingling", "Sketching"),

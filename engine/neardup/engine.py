@@ -18,6 +18,7 @@ from neardup import cache, compiled
 from neardup.backends.base import Backend
 from neardup.backends.inline import Inline
 from neardup.backends.processes import NoWorkers, Processes
+from neardup.budget import SHARE, Budget, memory_left
 from neardup.errors import SourceError
 from neardup.events import STAGES, Advanced, Event, Finished, Preparing, StageStarted, Warned
 from neardup.launcher import Launcher
@@ -46,6 +47,7 @@ class Engine:
     launcher     a Launcher that was started before (an app does so before it takes over the terminal)
     slice_bytes  how much of an input one chunk holds; no result depends on it
     keep_spool   leave the plain copies of compressed inputs in the run directory when the engine is closed
+    memory       bytes over all processes; None: a share of what the machine and the cgroup leave
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Engine:
         launcher: Launcher | None = None,
         slice_bytes: int = SLICE_BYTES,
         keep_spool: bool = False,
+        memory: int | None = None,
     ) -> None:
         self._workers = default_workers() if workers is None else workers
         self._workers_wished = workers is not None
@@ -66,6 +69,7 @@ class Engine:
         self._own_launcher = launcher is None
         self._slice_bytes = slice_bytes
         self._keep_spool = keep_spool
+        self._memory = memory
         self._pool: Processes | None = None
         self._inline: Inline | None = None
         self._run: RunDirectory | None = None
@@ -191,9 +195,12 @@ class Engine:
         from neardup import pipeline
 
         assert self._run is not None
-        work = pipeline.Work(backend, self._run, self._corpus_path, tell)
+        work = pipeline.Work(backend, self._run, self._corpus_path, tell, self._budget())
         work.seconds["read"] = self._read_seconds
         return await pipeline.find(corpus, settings, work)
+
+    def _budget(self) -> Budget:
+        return Budget(self._memory or int(SHARE * memory_left()), len(self.worker_pids))
 
     async def _backend(self, tell: Listener) -> Backend:
         assert self._run is not None

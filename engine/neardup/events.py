@@ -31,6 +31,15 @@ class Advanced(msgspec.Struct, frozen=True):
     seconds: float
 
 
+class Planned(msgspec.Struct, frozen=True):
+    """About what the run will take: bytes of disk in the directory `where`, bytes of memory, seconds on the workers."""
+
+    disk: int
+    memory: int
+    seconds: float
+    where: str
+
+
 class Preparing(msgspec.Struct, frozen=True):
     """Something that has to be done once on this machine, takes a while and is no stage; `text` says what."""
 
@@ -45,4 +54,4 @@ class Finished(msgspec.Struct, frozen=True):
     result: Result
 
 
-Event = StageStarted | Advanced | Preparing | Warned | Finished
+Event = Planned | StageStarted | Advanced | Preparing | Warned | Finished

@@ -2,6 +2,9 @@
 
 A key is a hash of the stage, its version, the settings it reads and the keys of what it reads: another threshold
 finds the old signatures, another shingle length does not.
+
+What grows with the documents, and with their pairs, lies in the run directory and is read through maps, by ranges of
+rows, of keys or of pairs; the parent holds some 30 bytes a row while it numbers documents and finds clusters.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ import asyncio
 import contextlib
 import hashlib
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -22,35 +25,44 @@ from numpy.typing import NDArray
 
 from neardup import curve
 from neardup.backends.base import Backend, Task, whole
+from neardup.budget import Budget
 from neardup.errors import Cancelled
-from neardup.events import STAGES, Advanced, Event, StageStarted, Warned
-from neardup.results import Clusters, Documents, Pairs, Result
+from neardup.events import STAGES, Advanced, Event, Planned, StageStarted, Warned
+from neardup.exchange import even_borders
+from neardup.needs import ENTRY_BYTES, check, check_sets, needs_of
+from neardup.results import Clusters, Documents, Pairs, Result, RowPairs
 from neardup.runs import Outcome, RunDirectory
 from neardup.settings import Settings
 from neardup.sources.corpus import Corpus
-from neardup.stages import bands, clusters, documents, listing, verify
-from neardup.store import Part, Stored, StoredRagged
+from neardup.stages import bands, clusters, documents
+from neardup.store import LocalStore, Part, Stored, StoredRagged
 from neardup.tasks import (
     NOBODY,
+    Accept,
     BandEntries,
     Chunk,
     ComparePairs,
     FindBuckets,
+    FindRepeats,
+    Listed,
+    ListRows,
     PairBuckets,
     ShingleSets,
     Signed,
     Sketch,
-    read_buckets,
+    Spread,
+    packed,
+    unpacked,
 )
 
 # A stage whose output changes for the same input gets a new number, and no old artifact is taken for a new one.
-VERSIONS = {"signatures": 1, "documents": 1, "bands": 1, "sets": 1, "verify": 1}
+VERSIONS = {"signatures": 2, "documents": 2, "bands": 2, "sets": 1, "verify": 2, "clusters": 1, "listing": 1}
 
 ARTIFACT_BYTES = 64 * 2**20  # what one artifact may hold
-PART_BYTES = 16 * 2**20  # band entries a part: sorted in memory, several at once
-ROUND_BYTES = 512 * 2**20  # band entries on disk at once; more bands than that take several rounds
-RANGE_BYTES = 48 * 2**20  # signatures and sets that one range of pairs may gather
-RANGE_PAIRS = 1 << 17
+ROUND_BYTES = 4 * 2**30  # band entries on disk at once, for a moment twice; more bands than that take several rounds
+PAIRS_A_PART = 1 << 17  # compared by one task
+ROW_PAIRS_A_PART = 1 << 20
+ROWS_A_LISTING = 1 << 20  # rows whose copies are listed by one task
 
 C = TypeVar("C")
 R = TypeVar("R")
@@ -58,11 +70,11 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Sketches:
-    """What the chunks left: over rows fingerprints, chars and local, over sketches signatures and shingles."""
+    """What the chunks left: over rows chars and local, over sketches prints, signatures and shingles."""
 
     chunks: list[Chunk]
     key: str
-    fingerprints: Stored
+    prints: Stored
     chars: Stored
     local: Stored
     signatures: Stored
@@ -71,33 +83,44 @@ class Sketches:
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """Documents; the sketch that signs each (sketch_rows int64[documents], ascending); how many shingles each has."""
+    """Documents, mapped; where they lie; which sketch signs each; how many shingles each has.
+
+    numbering   a part a chunk, uint32[sketches]: the document that each sketch is the first of, or NOBODY
+    """
 
     documents: Documents
-    sketch_rows: NDArray[np.int64]
+    rows_by_document: Part
+    offsets: Part
     signed: Signed
-    shingles: NDArray[np.int64]
+    shingles: Part
+    chars: Part
+    numbering: tuple[Part, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """uint32[n, 2], sorted, in parts that fit one verification each."""
+    """uint64[n, 1], left · 2³² + right, sorted over all parts."""
 
     key: str
     parts: tuple[Part, ...]
     buckets_unlisted: int
     pairs_not_examined: int
 
+    def __len__(self) -> int:
+        return sum(part.rows for part in self.parts)
+
 
 async def find(corpus: Corpus, settings: Settings, work: Work) -> Result:
     """The whole job, from slices to clusters."""
     banding = curve.chosen(settings)
+    store = work.backend.store
+    planned(corpus, settings, banding, work)
     sketches = await signatures_of(corpus, settings, work)
     numbered = await documents_of(sketches, work)
     candidates = await candidates_of(numbered, sketches, banding, settings, work)
-    pairs, accepted = await verified(candidates, numbered, sketches, settings, work)
-    grouped = await clusters_of(pairs, accepted, candidates, numbered, sketches, settings, work)
-    row_pairs = await work.here(partial(listing.row_pairs_of, pulse=work.pulse), numbered.documents, pairs, accepted)
+    verified = await verified_of(candidates, numbered, sketches, settings, work)
+    grouped = await clusters_of(verified, candidates, numbered, sketches, settings, work)
+    row_pairs = await row_pairs_of(verified, candidates, numbered, settings, work)
     work.finish_stage()
     work.tidy()
     return Result(
@@ -107,18 +130,26 @@ async def find(corpus: Corpus, settings: Settings, work: Work) -> Result:
         rows_per_band=banding.rows,
         rule=banding.rule,
         documents=numbered.documents,
-        pairs=pairs,
-        accepted=accepted,
+        pairs=verified.pairs,
+        accepted=verified.accepted,
         row_pairs=row_pairs,
         clusters=grouped,
-        chars=work.backend.store.read(sketches.chars),
-        shingles=numbered.shingles,
+        chars=store.part(numbered.chars),
+        shingles=store.part(numbered.shingles),
         buckets_unlisted=candidates.buckets_unlisted,
         pairs_not_examined=candidates.pairs_not_examined,
         warnings=(*corpus.warnings, *work.warnings),
         seconds=dict(work.seconds),
         peak_memory_bytes=work.backend.peak_bytes(),
     )
+
+
+def planned(corpus: Corpus, settings: Settings, banding: curve.Banding, work: Work) -> None:
+    """Tell what the run will take; OutputError or SettingsError where that is more than there is."""
+    needs = needs_of(corpus, settings, banding.bands, work.budget)
+    # What an earlier run left counts as room: it is used, or it goes.
+    check(needs, work.budget, work.run.free_bytes() + work.run.used_bytes(), str(work.run.path))
+    work.tell(Planned(needs.disk, needs.memory, needs.seconds, str(work.run.path)))
 
 
 async def signatures_of(corpus: Corpus, settings: Settings, work: Work) -> Sketches:
@@ -131,7 +162,7 @@ async def signatures_of(corpus: Corpus, settings: Settings, work: Work) -> Sketc
     outcomes = await work.journaled(key, task, list(enumerate(chunks)), units=corpus.rows)
     columns = {
         name: Stored(tuple(outcome.parts[name] for outcome in outcomes))
-        for name in ("fingerprints", "chars", "local", "signatures", "shingles")
+        for name in ("prints", "chars", "local", "signatures", "shingles")
     }
     return Sketches(chunks, key, **columns)
 
@@ -140,20 +171,87 @@ async def documents_of(sketches: Sketches, work: Work) -> Numbered:
     """Group copies over all chunks, and say where each document's signature lies."""
     store = work.backend.store
     key = key_of("documents", sketches.key)
-    work.used.add(key)
+    known = work.known(key)
+    if known is None:
+        borders = even_borders(max(1, 24 * sketches.prints.rows // work.budget.part_bytes))
+        united = await work.exchange(f"{key}/united", sketches.prints, borders)
+        repeats = await work.map(FindRepeats(f"{key}/repeats"), list(enumerate(united)))
+        known = await work.here(partial(_numbered, key, sketches, Stored(tuple(repeats)), store, work.pulse))
+        for part in (*united, *repeats):
+            store.remove(part)
+        work.run.record(key, 0, known)
+    parts = known.parts
+    found = Documents(
+        document_of_row=store.part(parts["document_of_row"]),
+        first_row=store.part(parts["first_row"]),
+        rows_by_document=store.part(parts["rows_by_document"]),
+        offsets=store.part(parts["offsets"]),
+        empty=known.counts["empty"],
+    )
+    return Numbered(
+        found,
+        rows_by_document=parts["rows_by_document"],
+        offsets=parts["offsets"],
+        signed=Signed(sketches.signatures, parts["sketch_rows"]),
+        shingles=parts["shingles"],
+        chars=parts["chars"],
+        numbering=tuple(parts[f"numbering-{number:05d}"] for number in range(len(sketches.chunks))),
+    )
 
-    def number() -> Numbered:
-        # A text is empty where it has no code point; fingerprints alone do not tell.
-        found = documents.grouped(store.read(sketches.fingerprints), store.read(sketches.chars) == 0)
-        rows_of_chunks = np.array([chunk.stop - chunk.first for chunk in sketches.chunks])
-        first_sketch = np.repeat(sketches.signatures.starts[:-1], rows_of_chunks)
-        sketch_of_row = first_sketch + store.read(sketches.local)
-        sketch_rows = sketch_of_row[found.first_row]
-        stored = store.write(f"{key}/sketch_rows", 0, sketch_rows, durable=False)
-        signed = Signed(sketches.signatures, Stored((stored,)))
-        return Numbered(found, sketch_rows, signed, store.read(sketches.shingles)[sketch_rows])
 
-    return await work.here(number)
+def _numbered(
+    key: str, sketches: Sketches, repeats: Stored, store: LocalStore, pulse: Callable[[int], None]
+) -> Outcome:
+    """Number the documents by their first row. Holds some 25 bytes a row."""
+    rows = sketches.chars.rows
+    chunks = [(chunk.row, chunk.row + chunk.stop - chunk.first) for chunk in sketches.chunks]
+    firsts = [store.part(part)[:, 2].astype(np.int64) for part in sketches.prints.parts]
+
+    is_first = np.zeros(rows, np.bool_)
+    for first in firsts:
+        is_first[first] = True
+    for part in repeats.parts:
+        is_first[store.part(part)[:, 0]] = False
+    number = np.cumsum(is_first) - 1  # of the rows that are first; the others follow
+    for part in repeats.parts:
+        repeating, repeated = store.part(part).T
+        number[repeating] = number[repeated]
+    pulse(0)
+
+    parts: dict[str, Part] = {}
+
+    def keep(name: str, array: NDArray[Any]) -> NDArray[Any]:
+        parts[name] = store.write(f"{key}/{name}", 0, array)
+        return store.part(parts[name])
+
+    keep("first_row", np.flatnonzero(is_first))
+    empty, sketch_rows, sketch_sizes, before = -1, [], [], 0
+    for position, ((start, stop), first) in enumerate(zip(chunks, firsts, strict=True)):
+        mine = is_first[first]
+        sketch_rows.append(before + np.flatnonzero(mine))
+        sketch_sizes.append(store.part(sketches.shingles.parts[position])[mine])
+        before += len(first)
+        of_sketch = number[first]
+        is_empty = store.part(sketches.shingles.parts[position]) == 0
+        if is_empty.any():
+            empty = int(of_sketch[np.argmax(is_empty)])
+        numbering = np.where(mine & ~is_empty, of_sketch, int(NOBODY)).astype(np.uint32)
+        parts[f"numbering-{position:05d}"] = store.write(f"{key}/numbering", position, numbering)
+        number[start:stop] = of_sketch[store.part(sketches.local.parts[position])]
+        pulse(0)
+    keep("sketch_rows", np.concatenate(sketch_rows))
+    keep("shingles", np.concatenate(sketch_sizes))
+    del is_first, firsts, sketch_rows, sketch_sizes
+    chars = (store.part(part) for part in sketches.chars.parts)
+    parts["chars"] = store.write_blocks(f"{key}/chars", rows, np.dtype(np.int64), chars)
+    document_of_row = keep("document_of_row", number)
+    del number
+    rows_by_document, offsets = documents.rows_of_documents(
+        document_of_row, parts["first_row"].rows, pulse
+    )
+    keep("rows_by_document", rows_by_document)
+    keep("offsets", offsets)
+    return Outcome(parts, {"empty": empty})
 
 
 async def candidates_of(
@@ -161,11 +259,10 @@ async def candidates_of(
 ) -> Candidates:
     key = key_of("bands", sketches.key, banding.bands, banding.rows, settings.bucket_limit)
     work.start_stage("bands", banding.bands, "bands")
-    known = work.run.finished(key, 0)
+    known = work.known(key)
     if known is None:
         known = await _banded(key, numbered, sketches, banding, settings, work)
         work.run.record(key, 0, known)
-    work.used.add(key)
     parts = tuple(known.parts[name] for name in sorted(known.parts))
     unlisted, not_examined = known.counts["buckets_unlisted"], known.counts["pairs_not_examined"]
     if unlisted:
@@ -179,104 +276,225 @@ async def candidates_of(
 async def _banded(
     key: str, numbered: Numbered, sketches: Sketches, banding: curve.Banding, settings: Settings, work: Work
 ) -> Outcome:
-    """Keys, sorted by key, buckets, pairs; a few bands at a time where all of them would not fit."""
-    store = work.backend.store
-    scratch = f"{key}/scratch"
-    numbering = await work.here(_numbering, numbered, sketches, scratch, store)
-    entry_bytes = bands.ENTRY.itemsize * max(1, numbered.documents.distinct)
-    bands_a_round = max(1, ROUND_BYTES // entry_bytes)
-    rounds = [
-        range(first, min(first + bands_a_round, banding.bands)) for first in range(0, banding.bands, bands_a_round)
-    ]
-    found: list[dict[str, Part]] = []
-    for number, some in enumerate(rounds):
-        share = 0.8 * len(some) / banding.bands
-        name = f"{scratch}/entries-{number}"
-        keyed = await work.map(
-            BandEntries(name, some, banding.rows),
-            [(i, *parts) for i, parts in enumerate(zip(sketches.signatures.parts, numbering, strict=True))],
-            units=numbered.documents.distinct * len(some),
-            share=share / 2,
-        )
-        parts = -(-entry_bytes * len(some) // PART_BYTES)
-        merged = await work.exchange(f"{name}.merged", Stored(tuple(keyed)), "key", parts, share=share / 4)
-        buckets = FindBuckets(f"{scratch}/buckets-{number}", banding.rows, numbered.signed)
-        found += await work.map(buckets, list(enumerate(merged)), share=share / 4)
+    """Keys, sorted by key, buckets, pairs; a few bands at a time where all of them would not fit.
 
-    def survey() -> tuple[bands.Unlisted, int, int]:
-        all_buckets = [read_buckets(store, parts) for parts in found]
-        unlisted = bands.unlisted_of(all_buckets, settings.bucket_limit, banding.bands)
-        counts = [bands.not_examined(one, settings.bucket_limit) for one in all_buckets]
-        return unlisted, sum(buckets for buckets, _ in counts), sum(pairs for _, pairs in counts)
-
-    unlisted, buckets_unlisted, pairs_not_examined = await work.here(survey)
-    pairing = PairBuckets(f"{scratch}/pairs", banding.rows, settings.bucket_limit, numbered.signed, unlisted)
-    blocks = await work.map(pairing, list(enumerate(found)), share=0.2)
-
-    def gather() -> dict[str, Part]:
-        pairs = sorted_pairs([store.part(part) for some in blocks for part in some])
-        cuts = _ranges(pairs, numbered.shingles, settings.sketching.num_perm)
-        return {
-            f"pairs-{position:05d}": store.write(f"{key}/pairs", position, pairs[first:stop])
-            for position, (first, stop) in enumerate(cuts)
-        }
-
-    parts_of_pairs = await work.here(gather)
+    Each step is journaled: a run that was stopped goes on at the chunk.
+    """
+    store, distinct = work.backend.store, max(1, numbered.documents.distinct)
+    room = min(ROUND_BYTES, work.run.free_bytes() // 3)
+    bands_a_round = max(1, min(room // (ENTRY_BYTES * distinct), banding.bands))
+    scratch = f"{key}/scratch-{bands_a_round}-{work.budget.part_bytes}"  # how the work is cut is part of its name
+    buckets: list[Outcome] = []
+    for first in range(0, banding.bands, bands_a_round):
+        some = range(first, min(first + bands_a_round, banding.bands))
+        buckets += await _buckets(f"{scratch}/{first:05d}", some, numbered, sketches, banding, settings, work)
+    members, smallest = await work.here(_unlisted, buckets, scratch, store)
+    spread = Spread.of(1, len(numbered.documents))
+    pairing = PairBuckets(
+        f"{scratch}/pairs", banding.bands, banding.rows, settings.bucket_limit, numbered.signed, members, smallest,
+        spread,
+    )  # fmt: skip
+    chunks = [(number, outcome.parts) for number, outcome in enumerate(buckets)]
+    blocks = await work.journaled(f"{scratch}/pairs", pairing, chunks, share=0.2)
+    borders = spread.borders(blocks, PAIRS_A_PART, store)
+    pairs = await work.exchange(f"{key}/pairs", spread.stored(blocks), borders, consume=True, share=0.05)
     work.run.drop(scratch)
-    return Outcome(parts_of_pairs, {"buckets_unlisted": buckets_unlisted, "pairs_not_examined": pairs_not_examined})
+    counts = {
+        name: sum(outcome.counts[name] for outcome in buckets) for name in ("buckets_unlisted", "pairs_not_examined")
+    }
+    return Outcome({f"{number:05d}": part for number, part in enumerate(pairs) if part.rows}, counts)
 
 
-async def verified(
+async def _buckets(
+    name: str, some: range, numbered: Numbered, sketches: Sketches, banding: curve.Banding, settings: Settings,
+    work: Work,
+) -> list[Outcome]:  # fmt: skip
+    """The buckets of some bands: an outcome a part."""
+    distinct = numbered.documents.distinct
+    share = 0.75 * len(some) / banding.bands
+    united = work.known(f"{name}/united")
+    if united is None:
+        entries = await work.journaled(
+            f"{name}/entries",
+            BandEntries(f"{name}/entries", some, banding.rows),
+            [(i, *parts) for i, parts in enumerate(zip(sketches.signatures.parts, numbered.numbering, strict=True))],
+            units=distinct * len(some),
+            share=0.4 * share,
+        )
+        borders = even_borders(max(1, ENTRY_BYTES * distinct * len(some) // work.budget.part_bytes))
+        stored = Stored(tuple(outcome.parts["entries"] for outcome in entries))
+        parts = await work.exchange(f"{name}/united", stored, borders, consume=True, share=0.3 * share)
+        united = Outcome({f"{number:05d}": part for number, part in enumerate(parts)})
+        work.run.record(f"{name}/united", 0, united)
+    task = FindBuckets(f"{name}/buckets", banding.rows, settings.bucket_limit, numbered.signed)
+    chunks = list(enumerate(part for _, part in sorted(united.parts.items())))
+    return await work.journaled(f"{name}/buckets", task, chunks, share=0.3 * share)
+
+
+def _unlisted(buckets: Sequence[Outcome], name: str, store: LocalStore) -> tuple[Part, Part]:
+    """What every part must know of the unlisted buckets in the others."""
+    of_parts = [bands.Unlisted(store.part(one.parts["members"]), store.part(one.parts["smallest"])) for one in buckets]
+    all_of_them = bands.merged(of_parts)
+    return store.write(f"{name}/members", 0, all_of_them.members), store.write(
+        f"{name}/smallest", 0, all_of_them.smallest
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The candidates as compared; `pairs` and `accepted` are mapped. The parts are those of the candidates."""
+
+    pairs: Pairs
+    accepted: NDArray[np.bool_]
+    accept: Accept
+    compared: tuple[Part, ...]
+
+
+async def verified_of(
     candidates: Candidates, numbered: Numbered, sketches: Sketches, settings: Settings, work: Work
-) -> tuple[Pairs, NDArray[np.bool_]]:
+) -> Verified:
     """Estimate and, where wanted, exact overlap and union of every candidate; and which of them are accepted.
 
     Star clusters choose by exact Jaccard: for them the accepted pairs are compared exactly whatever --verify says.
     """
     store = work.backend.store
-    candidate_count = sum(part.rows for part in candidates.parts)
-    work.start_stage("verify", candidate_count, "pairs")
+    work.start_stage("verify", len(candidates), "pairs")
+    accept = Accept(settings.verify, settings.sketching.num_perm, settings.threshold)
     exact = settings.verify == "exact"
-    pairs = await compared(candidates.key, candidates.parts, exact, numbered, sketches, settings, work)
-    if exact:
-        return pairs, verify.is_true(pairs.overlap, pairs.union, settings.threshold)
-    num_perm = settings.sketching.num_perm
-    if settings.verify == "estimate":
-        accepted = verify.estimate_passes(pairs.agree, num_perm, settings.threshold)
-    else:
-        accepted = np.ones(len(pairs), np.bool_)
-    if settings.clusters == "star":
-        chosen = np.stack([pairs.left[accepted], pairs.right[accepted]], axis=1)
-        key = key_of("verify", candidates.key, settings.verify, settings.threshold)
-        work.used.add(key)
-        parts = await work.here(_stored_pairs, chosen, key, numbered, settings, store)
-        exactly = await compared(key, parts, True, numbered, sketches, settings, work)
-        pairs.overlap[accepted] = exactly.overlap
-        pairs.union[accepted] = exactly.union
-    return pairs, accepted
+    compared = await compared_of(candidates.key, candidates.parts, exact, numbered, sketches, settings, work)
+    key = key_of("verify", candidates.key, settings.verify, settings.threshold, settings.clusters)
+    work.used.add(key)
+    if settings.clusters == "star" and not exact:
+        chosen = await work.here(_accepted_parts, f"{key}/accepted", candidates.parts, compared, accept, store)
+        exactly = await compared_of(key, chosen, True, numbered, sketches, settings, work)
+        compared = await work.here(_overlaid, f"{key}/overlaid", compared, exactly, accept, store)
+    pairs, accepted = await work.here(_columns, key, candidates.parts, compared, accept, store)
+    return Verified(pairs, accepted, accept, tuple(compared))
+
+
+def _accepted_parts(
+    name: str, parts: Sequence[Part], compared: Sequence[Part], accept: Accept, store: LocalStore
+) -> list[Part]:
+    return [
+        store.write(name, number, store.part(pairs)[accept(store.part(found))])
+        for number, (pairs, found) in enumerate(zip(parts, compared, strict=True))
+    ]
+
+
+def _overlaid(
+    name: str, compared: Sequence[Part], exactly: Sequence[Part], accept: Accept, store: LocalStore
+) -> list[Part]:
+    """The compared pairs with overlap and union where they are accepted."""
+    parts = []
+    for number, (found, exact) in enumerate(zip(compared, exactly, strict=True)):
+        columns = store.part(found).copy()
+        columns[accept(columns)] = store.part(exact)
+        parts.append(store.write(name, number, columns))
+    return parts
+
+
+def _columns(
+    key: str, parts: Sequence[Part], compared: Sequence[Part], accept: Accept, store: LocalStore
+) -> tuple[Pairs, NDArray[np.bool_]]:
+    """The columns of all pairs, each in a file, mapped."""
+    count = sum(part.rows for part in parts)
+
+    def column(name: str, blocks: Iterator[NDArray[Any]], dtype: type = np.uint32) -> NDArray[Any]:
+        return store.part(store.write_blocks(f"{key}/{name}", count, np.dtype(dtype), blocks))
+
+    left = column("left", (unpacked(store.part(part)[:, 0])[0] for part in parts))
+    right = column("right", (unpacked(store.part(part)[:, 0])[1] for part in parts))
+    agree, overlap, union = (
+        column(name, (store.part(part)[:, at] for part in compared))
+        for at, name in enumerate(("agree", "overlap", "union"))
+    )
+    accepted = column("is_accepted", (accept(store.part(part)) for part in compared), np.bool_)
+    return Pairs(left, right, agree, overlap, union), accepted
 
 
 async def clusters_of(
-    pairs: Pairs,
-    accepted: NDArray[np.bool_],
-    candidates: Candidates,
-    numbered: Numbered,
-    sketches: Sketches,
-    settings: Settings,
-    work: Work,
+    verified: Verified, candidates: Candidates, numbered: Numbered, sketches: Sketches, settings: Settings, work: Work
 ) -> Clusters:
+    store = work.backend.store
     work.start_stage("clusters", len(numbered.documents.document_of_row), "rows")
     found = numbered.documents
-    kept = await work.here(clusters.clustered, found, pairs, accepted, settings.clusters, None, work.pulse)
-    needed = await work.here(clusters.missing, found, pairs, kept)
-    key = key_of("verify", candidates.key, settings.verify, settings.threshold, settings.clusters, "to kept")
+    key = key_of("clusters", candidates.key, settings.verify, settings.threshold, settings.clusters)
     work.used.add(key)
-    parts = await work.here(_stored_pairs, needed, key, numbered, settings, work.backend.store)
-    extra = await compared(key, parts, True, numbered, sketches, settings, work)
-    return await work.here(clusters.clusters_of, found, pairs, kept, needed, extra.overlap, extra.union)
+    kept = await work.here(
+        clusters.clustered, found, verified.pairs, verified.accepted, settings.clusters, None, work.pulse
+    )
+    needed = await work.here(clusters.missing, found, verified.pairs, kept)
+    parts = [
+        store.write(f"{key}/needed", number, packed(needed[first : first + PAIRS_A_PART])[:, None])
+        for number, first in enumerate(range(0, len(needed), PAIRS_A_PART))
+    ]
+    compared = await compared_of(key, parts, True, numbered, sketches, settings, work)
+
+    def finished() -> Clusters:
+        extra = np.concatenate([np.zeros((0, 3), np.uint32), *(store.part(part) for part in compared)])
+        done = clusters.clusters_of(found, verified.pairs, kept, needed, extra[:, 1], extra[:, 2])
+        return Clusters(*(store.part(store.write(f"{key}/{name}", 0, getattr(done, name))) for name in _CLUSTERS))
+
+    return await work.here(finished)
 
 
-async def compared(
+_CLUSTERS = ("label", "kept", "overlap", "union")
+
+
+async def row_pairs_of(
+    verified: Verified, candidates: Candidates, numbered: Numbered, settings: Settings, work: Work
+) -> RowPairs:
+    """The accepted pairs as pairs of rows, sorted, mapped."""
+    store = work.backend.store
+    key = key_of("listing", candidates.key, settings.verify, settings.threshold)
+    known = work.known(key)
+    if known is None:
+        spread = Spread.of(2, len(numbered.documents.document_of_row))
+        task = ListRows(
+            f"{key}/blocks", verified.accept, numbered.rows_by_document, numbered.offsets, numbered.documents.empty,
+            spread,
+        )  # fmt: skip
+        chunks = list(enumerate(_to_list(verified, candidates, numbered)))
+        outcomes = await work.journaled(f"{key}/blocks", task, chunks, share=0)
+        borders = spread.borders(outcomes, ROW_PAIRS_A_PART, store)
+        parts = await work.exchange(f"{key}/united", spread.stored(outcomes), borders, consume=True, share=0)
+        known = await work.here(_listed, key, parts, store)
+        work.run.drop(f"{key}/united")
+        work.run.drop(f"{key}/blocks")
+        known = Outcome(known.parts, {"total": sum(outcome.counts["total"] for outcome in outcomes)})
+        work.run.record(key, 0, known)
+    left, right, pair = (store.part(known.parts[name]) for name in ("left", "right", "pair"))
+    return RowPairs(left, right, pair, known.counts["total"])
+
+
+def _to_list(verified: Verified, candidates: Candidates, numbered: Numbered) -> Iterator[Listed]:
+    first = 0
+    for pairs, compared in zip(candidates.parts, verified.compared, strict=True):
+        yield Listed(first, first + pairs.rows, pairs, compared)
+        first += pairs.rows
+    offsets = numbered.documents.offsets
+    rows = np.arange(0, offsets[-1] + 1, ROWS_A_LISTING)
+    cuts = np.unique(np.append(np.searchsorted(offsets, rows), len(offsets) - 1))
+    for start, stop in pairwise(cuts.tolist()):
+        yield Listed(start, stop)
+
+
+def _listed(key: str, parts: Sequence[Part], store: LocalStore) -> Outcome:
+    count = sum(part.rows for part in parts)
+
+    def column(name: str, blocks: Iterator[NDArray[Any]]) -> Part:
+        return store.write_blocks(f"{key}/{name}", count, np.dtype(np.int64), blocks)
+
+    return Outcome(
+        {
+            "left": column("left", (unpacked(store.part(part)[:, 0])[0] for part in parts)),
+            "right": column("right", (unpacked(store.part(part)[:, 0])[1] for part in parts)),
+            "pair": column("pair", (store.part(part)[:, 1].view(np.int64) for part in parts)),
+        }
+    )
+
+
+async def compared_of(
     pairs_key: str,
     parts: Sequence[Part],
     exactly: bool,
@@ -284,47 +502,51 @@ async def compared(
     sketches: Sketches,
     settings: Settings,
     work: Work,
-) -> Pairs:
-    """Agreeing slots and, `exactly`, overlap and union of the pairs in `parts`."""
-    store = work.backend.store
-    pairs = np.concatenate([np.zeros((0, 2), np.uint32), *(store.part(part) for part in parts)])
+) -> list[Part]:
+    """Agreeing slots and, `exactly`, overlap and union of the pairs in `parts`: uint32[n, 3] each."""
     sets, members = None, None
-    if exactly and len(pairs):
-        sets, members = await _sets(pairs_key, pairs, numbered, sketches, settings, work)
+    if exactly and parts:
+        sets, members = await _sets(pairs_key, parts, numbered, sketches, settings, work)
     key = key_of("verify", pairs_key, exactly)
-    task = ComparePairs(key, numbered.signed, sets, members)
-    outcomes = await work.journaled(key, task, list(enumerate(parts)), units=len(pairs))
-    done = [store.part(outcome.parts["compared"]) for outcome in outcomes]
-    columns = np.concatenate([np.zeros((0, 3), np.uint32), *done])
-    return Pairs(*np.ascontiguousarray(pairs.T), *np.ascontiguousarray(columns.T))
+    task = ComparePairs(key, numbered.signed, numbered.shingles, sets, members, 3 * work.budget.part_bytes)
+    pairs = sum(part.rows for part in parts)
+    outcomes = await work.journaled(key, task, list(enumerate(parts)), units=pairs, share=0.5 if exactly else 1.0)
+    return [outcome.parts["compared"] for outcome in outcomes]
 
 
 async def _sets(
-    pairs_key: str, pairs: NDArray[np.uint32], numbered: Numbered, sketches: Sketches, settings: Settings, work: Work
-) -> tuple[StoredRagged, Stored]:
+    pairs_key: str, parts: Sequence[Part], numbered: Numbered, sketches: Sketches, settings: Settings, work: Work
+) -> tuple[StoredRagged, Part]:
     """The shingle sets of all documents that stand in a pair. Documents, chunks and sets are in one order."""
     store = work.backend.store
     key = key_of("sets", pairs_key)
 
     def wanted() -> tuple[Part, list[tuple[int, Chunk, Part]]]:
-        members = np.unique(pairs)
+        in_pair = np.zeros(len(numbered.documents), np.bool_)
+        for part in parts:
+            for side in unpacked(store.part(part)[:, 0]):
+                in_pair[side] = True
+            work.pulse(0)
+        members = np.flatnonzero(in_pair).astype(np.uint32)
+        needed = 8 * int(store.part(numbered.shingles)[members].sum())
+        check_sets(needed, len(members), work.run.free_bytes() + work.run.used_bytes(key), str(work.run.path))
         rows = numbered.documents.first_row[members]
         starts = np.array([chunk.row for chunk in sketches.chunks])
         cuts = np.append(np.searchsorted(rows, starts), len(rows))
         pieces = [
-            (position, chunk, store.write(f"{key}/wanted", position, rows[first:stop] - chunk.row, durable=False))
+            (position, chunk, store.write(f"{key}/wanted", position, rows[first:stop] - chunk.row))
             for position, (chunk, (first, stop)) in enumerate(zip(sketches.chunks, pairwise(cuts), strict=True))
             if first < stop
         ]
-        return store.write(f"{key}/members", 0, members, durable=False), pieces
+        return store.write(f"{key}/members", 0, members), pieces
 
     members, pieces = await work.here(wanted)
     task = ShingleSets(work.corpus_path, key, settings.normalising, settings.shingling)
-    outcomes = await work.journaled(key, task, pieces)
+    outcomes = await work.journaled(key, task, pieces, share=0.5)
     sets = StoredRagged(
         tuple(outcome.parts["values"] for outcome in outcomes), tuple(outcome.parts["offsets"] for outcome in outcomes)
     )
-    return sets, Stored((members,))
+    return sets, members
 
 
 @dataclass
@@ -335,6 +557,7 @@ class Work:
     run: RunDirectory
     corpus_path: str
     tell: Callable[[Event], None]
+    budget: Budget
     seconds: dict[str, float] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
@@ -359,25 +582,43 @@ class Work:
         self.warnings.append(text)
         self.tell(Warned(text))
 
-    async def map(self, task: Task[C, R], chunks: Sequence[C], *, units: int = 0, share: float = 1.0) -> list[R]:
-        """All results in the order of the chunks. Progress counts the pulses, or the chunks where `units` is 0."""
-        return await self._gather(self.backend.map(task, chunks), len(chunks), units, share)
+    def known(self, label: str) -> Outcome | None:
+        """What an earlier run, or this one, left whole under this label."""
+        self.used.add(label.partition("/")[0])
+        return self.run.finished(label, 0)
 
-    async def exchange(self, name: str, stored: Stored, by: str, parts: int, *, share: float) -> list[Part]:
-        return await self._gather(self.backend.exchange(name, stored, by, parts), parts, 0, share)
+    async def map(self, task: Task[C, R], chunks: Sequence[C], *, units: int = 0, share: float = 0.0) -> list[R]:
+        """All results in the order of the chunks. Progress counts the pulses, or the chunks where `units` is 0."""
+        finished: dict[int, R] = {}
+        async with self._ticking(units, share, len(chunks)) as arrived:
+            async for index, result in self.backend.map(task, chunks):
+                finished[index] = result
+                arrived()
+        return whole(finished)
+
+    async def exchange(
+        self, name: str, stored: Stored, borders: NDArray[np.uint64], *, consume: bool = False, share: float = 0.0
+    ) -> list[Part]:
+        finished: dict[int, Part] = {}
+        async with self._ticking(0, share, len(borders)) as arrived:
+            async for index, part in self.backend.exchange(name, stored, borders, consume):
+                finished[index] = part
+                arrived()
+        return whole(finished)
 
     async def journaled(
-        self, stage: str, task: Task[C, Outcome], chunks: Sequence[C], *, units: int = 0
+        self, label: str, task: Task[C, Outcome], chunks: Sequence[C], *, units: int = 0, share: float = 1.0
     ) -> list[Outcome]:
         """Like `map`, but chunks that an earlier run finished are not done again; each finish is recorded at once."""
-        self.used.add(stage)
-        known = {index: self.run.finished(stage, index) for index in range(len(chunks))}
+        self.used.add(label.partition("/")[0])
+        known = {index: self.run.finished(label, index) for index in range(len(chunks))}
         finished = {index: outcome for index, outcome in known.items() if outcome is not None}
         todo = [index for index in range(len(chunks)) if index not in finished]
-        self._done_share = len(finished) / max(1, len(chunks))
-        async with self._ticking(units, self._done_share, 1 - self._done_share, len(todo)) as arrived:
+        left = len(todo) / max(1, len(chunks))
+        self._done_share += share * (1 - left)
+        async with self._ticking(int(units * left), share * left, len(todo)) as arrived:
             async for position, outcome in self.backend.map(task, [chunks[index] for index in todo]):
-                self.run.record(stage, todo[position], outcome)
+                self.run.record(label, todo[position], outcome)
                 finished[todo[position]] = outcome
                 arrived()
         return whole(finished)
@@ -400,18 +641,9 @@ class Work:
     def tidy(self) -> None:
         self.run.tidy(sorted(self.used))
 
-    async def _gather(self, results: AsyncIterator[tuple[int, R]], count: int, units: int, share: float) -> list[R]:
-        finished: dict[int, R] = {}
-        async with self._ticking(units, self._done_share, share, count) as arrived:
-            async for index, result in results:
-                finished[index] = result
-                arrived()
-        self._done_share += share
-        return whole(finished)
-
     @contextlib.asynccontextmanager
-    async def _ticking(self, units: int, before: float, share: float, count: int) -> AsyncIterator[Callable[[], None]]:
-        """Tell ten times a second how far the stage is: `before` and a part of `share`."""
+    async def _ticking(self, units: int, share: float, count: int) -> AsyncIterator[Callable[[], None]]:
+        """Tell ten times a second how far the stage is: what is done of it, and a part of `share`."""
         chunks = 0
 
         def arrived() -> None:
@@ -421,8 +653,8 @@ class Work:
         async def tick() -> None:
             while True:
                 await asyncio.sleep(0.1)
-                part = self.backend.units() / units / share if units and share else chunks / max(1, count)
-                done = int(self._total * (before + share * min(1.0, part)))
+                part = self.backend.units() / units if units else chunks / max(1, count)
+                done = int(self._total * min(1.0, self._done_share + share * min(1.0, part)))
                 self.tell(Advanced(self._stage, done, self._total, time.perf_counter() - self._began))
 
         ticker = asyncio.create_task(tick())
@@ -430,6 +662,7 @@ class Work:
             yield arrived
         finally:
             ticker.cancel()
+        self._done_share += share
 
 
 def key_of(stage: str, *parts: object) -> str:
@@ -446,16 +679,6 @@ def content_of(corpus: Corpus) -> list[object]:
     ]
 
 
-def sorted_pairs(blocks: Sequence[NDArray[np.uint32]]) -> NDArray[np.uint32]:
-    """Pairs of all blocks, sorted by (left, right): uint32[n, 2]."""
-    if not blocks:
-        return np.zeros((0, 2), np.uint32)
-    pairs = np.concatenate(blocks)
-    keys = pairs[:, 0].astype(np.uint64) << np.uint64(32) | pairs[:, 1]
-    keys.sort()
-    return np.stack([keys >> np.uint64(32), keys & np.uint64(0xFFFFFFFF)], axis=1).astype(np.uint32)
-
-
 def _chunks(corpus: Corpus, rows: int) -> list[Chunk]:
     """Slices, cut further where their signatures would not fit one artifact."""
     return [
@@ -463,44 +686,3 @@ def _chunks(corpus: Corpus, rows: int) -> list[Chunk]:
         for number, piece in enumerate(corpus.slices)
         for first in range(0, piece.rows, rows)
     ]
-
-
-def _numbering(numbered: Numbered, sketches: Sketches, name: str, store: Any) -> list[Part]:
-    """A chunk: uint32[sketches], the document that each sketch is the first of, or NOBODY."""
-    numbers = np.full(sketches.signatures.rows, NOBODY)
-    numbers[numbered.sketch_rows] = np.arange(len(numbered.documents), dtype=np.uint32)
-    if numbered.documents.empty >= 0:
-        numbers[numbered.sketch_rows[numbered.documents.empty]] = NOBODY
-    starts = sketches.signatures.starts
-    return [
-        store.write(f"{name}/numbering", position, numbers[first:stop], durable=False)
-        for position, (first, stop) in enumerate(pairwise(starts))
-    ]
-
-
-def _stored_pairs(
-    pairs: NDArray[np.uint32], key: str, numbered: Numbered, settings: Settings, store: Any
-) -> tuple[Part, ...]:
-    cuts = _ranges(pairs, numbered.shingles, settings.sketching.num_perm)
-    return tuple(
-        store.write(f"{key}/pairs", position, pairs[first:stop], durable=False)
-        for position, (first, stop) in enumerate(cuts)
-    )
-
-
-def _ranges(pairs: NDArray[np.uint32], shingles: NDArray[np.int64], num_perm: int) -> list[tuple[int, int]]:
-    """Cut sorted pairs where the signatures and sets that a range gathers would pass RANGE_BYTES.
-
-    Counts each right end, and each left end where it is new: an upper bound, as repeated right ends are gathered once.
-    """
-    if not len(pairs):
-        return []
-    cost = 4 * num_perm + 8 * shingles
-    new_left = np.append(True, pairs[1:, 0] != pairs[:-1, 0])
-    spent = np.cumsum(cost[pairs[:, 1]] + new_left * cost[pairs[:, 0]])
-    cuts = [0]
-    while cuts[-1] < len(pairs):
-        before = spent[cuts[-1] - 1] if cuts[-1] else 0
-        stop = int(np.searchsorted(spent, before + RANGE_BYTES, side="right"))
-        cuts.append(min(max(stop, cuts[-1] + 1), cuts[-1] + RANGE_PAIRS, len(pairs)))
-    return list(pairwise(cuts))

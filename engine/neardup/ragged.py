@@ -15,13 +15,19 @@ Value = TypeVar("Value", np.uint8, np.uint64)
 def _taken(
     values: NDArray[Value], offsets: NDArray[np.int64], indices: NDArray[np.int64]
 ) -> tuple[NDArray[Value], NDArray[np.int64]]:
-    starts = offsets[indices]
-    sizes = offsets[indices + 1] - starts
-    new_offsets = np.zeros(len(indices) + 1, np.int64)
-    np.cumsum(sizes, out=new_offsets[1:])
-    # Position p of the result comes from p + (start of its list − start of the list in the result).
-    source = np.arange(new_offsets[-1]) + np.repeat(starts - new_offsets[:-1], sizes)
-    return values[source], new_offsets
+    from neardup.kernels.ranges import copy_ranges  # with it numba, which nobody waits for who only names these types
+
+    width = values.itemsize
+    starts = offsets[indices] * width
+    sizes = offsets[indices + 1] * width - starts
+    out = np.empty(int(sizes.sum()), np.uint8)
+    new_offsets = np.empty(len(indices) + 1, np.int64)
+    copy_ranges(values.view(np.uint8), starts, sizes, out, new_offsets)
+    return out.view(values.dtype), new_offsets // width
+
+
+def _all_in_order(indices: NDArray[np.int64], count: int) -> bool:
+    return len(indices) == count and np.array_equal(indices, np.arange(count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +54,18 @@ class Texts:
     def __iter__(self) -> Iterator[str]:
         return (self[index] for index in range(len(self)))
 
+    def batches(self, size: int) -> Iterator[Texts]:
+        """The texts in their order, about `size` bytes at a time, at least one text; once without any where none is."""
+        start = 0
+        while start < len(self) or start == 0:
+            stop = int(np.searchsorted(self.offsets, self.offsets[start] + size, "right")) - 1
+            stop = min(max(stop, start + 1), len(self))
+            yield Texts(self.data, self.offsets[start : stop + 1])
+            start = max(stop, 1)
+
     def take(self, indices: NDArray[np.int64]) -> Texts:
-        return Texts(*_taken(self.data, self.offsets, indices))
+        """The texts at these indices, in that order; where that is all of them, these themselves."""
+        return self if _all_in_order(indices, len(self)) else Texts(*_taken(self.data, self.offsets, indices))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,4 +86,13 @@ class Ragged:
         return np.diff(self.offsets)
 
     def take(self, indices: NDArray[np.int64]) -> Ragged:
-        return Ragged(*_taken(self.values, self.offsets, indices))
+        """The lists at these indices, in that order; where that is all of them, these themselves."""
+        return self if _all_in_order(indices, len(self)) else Ragged(*_taken(self.values, self.offsets, indices))
+
+
+def joined(pieces: Sequence[Ragged]) -> Ragged:
+    """The lists of all pieces, one piece after the other."""
+    if len(pieces) == 1:
+        return pieces[0]
+    sizes = np.concatenate([np.zeros(1, np.int64), *(piece.sizes for piece in pieces)])
+    return Ragged(np.concatenate([np.zeros(0, np.uint64), *(piece.values for piece in pieces)]), np.cumsum(sizes))

@@ -29,6 +29,7 @@ import platformdirs
 from neardup.errors import OutputError, RunInUse
 from neardup.store import LocalStore, Part, private
 
+FORCED_EVERY = 1.0  # seconds of work that a power failure may take from the journal; an fsync takes some 7 ms
 KEYS_KEPT_A_STAGE = 3  # how many sets of settings of one stage stay for the next run
 # Who lists or cleans the cache holds each lock for a moment; a run takes longer.
 TRIES, BETWEEN_TRIES = 5, 0.02
@@ -68,6 +69,7 @@ class RunDirectory:
         self._lines: dict[tuple[str, int], Outcome] = {}
         self._checked: set[tuple[str, int]] = set()
         self._trusted: set[Path] = set()
+        self._forced = 0.0
         self.notice = ""
         try:
             self._lock, locked = _held(path)
@@ -118,7 +120,9 @@ class RunDirectory:
             rest = line
             while rest:
                 rest = rest[os.write(self._journal, rest) :]
-            os.fsync(self._journal)
+            if time.monotonic() - self._forced >= FORCED_EVERY:
+                os.fsync(self._journal)
+                self._forced = time.monotonic()
         except OSError as error:
             with contextlib.suppress(OSError):  # the next line must not be glued to a half one
                 os.ftruncate(self._journal, before)
@@ -178,11 +182,20 @@ class RunDirectory:
                     self.drop(folder.name)
 
     def drop(self, stage: str) -> None:
-        """Remove a stage's artifacts; the journal's lines about it find no file and so count for nothing."""
+        """Remove a stage's artifacts, or those of a part of it (`stage/part`); the journal's lines about them find no
+        file, and so count for nothing."""
         shutil.rmtree(self.path / stage, ignore_errors=True)
-        for known in [key for key in self._lines if key[0] == stage]:
+        for known in [key for key in self._lines if key[0] == stage or key[0].startswith(f"{stage}/")]:
             del self._lines[known]
             self._checked.discard(known)
+
+    def free_bytes(self) -> int:
+        """What the disk has left for this user."""
+        return shutil.disk_usage(self.path).free
+
+    def used_bytes(self, stage: str = "") -> int:
+        """What the artifacts of a stage, or of all of them, take."""
+        return sum(path.stat().st_size for path in (self.path / stage).rglob("*.npy"))
 
     def empty_spool(self) -> None:
         shutil.rmtree(self.spool, ignore_errors=True)

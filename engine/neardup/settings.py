@@ -15,6 +15,7 @@ from neardup.errors import SettingsError
 
 UnicodeForm = Literal["none", "nfc", "nfkc"]
 ShingleKind = Literal["char", "word"]
+Family = Literal["mersenne", "fast"]
 Verify = Literal["exact", "estimate", "none"]
 ClusterMode = Literal["transitive", "star"]
 Keep = Literal["first"]
@@ -64,14 +65,21 @@ class Shingling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Sketching(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """MinHash, family `mersenne`: num_perm functions (a·x + b) mod (2³¹ − 1), drawn from the seed."""
+    """num_perm numbers a document, drawn from the seed: MinHash (`mersenne`) or Fast Similarity Sketching (`fast`)."""
 
     num_perm: int = 128
     seed: int = 1
+    family: Family = "mersenne"
 
     def __post_init__(self) -> None:
+        _one_of("the family", self.family, Family, "--family")
         _within("num-perm", self.num_perm, 1, MAX_PERMUTATIONS, "--num-perm")
         _within("the seed", self.seed, 0, 2**32 - 1, "--seed")
+
+    @property
+    def independent(self) -> bool:
+        """Whether slots agree independently of each other, so that 1 − (1 − s^r)^b is exact, and not approximate."""
+        return self.family == "mersenne"
 
 
 class ByRecall(msgspec.Struct, frozen=True, tag="recall", forbid_unknown_fields=True):

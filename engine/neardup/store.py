@@ -1,16 +1,19 @@
 """Named arrays, one file a part, in the run directory.
 
-A file is written as `*.tmp`, fsynced, checksummed and renamed, so a name without `.tmp` is whole. Readers map finished
-files only. (A write through a map of a sparse file on a full disk is SIGBUS, so nothing is written through one.)
+A file is written as `*.tmp`, checksummed and renamed, so a name without `.tmp` is whole. Readers map finished files
+only. Nothing is forced to disk: an fsync takes some 7 ms, several a chunk, and what a power failure takes of a file
+is noticed by its checksum and done again. (A write through a map of a sparse file on a full disk is SIGBUS, so nothing
+is written through one.)
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import mmh3
 import msgspec
@@ -18,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neardup.errors import OutputError
-from neardup.ragged import Ragged
+from neardup.ragged import Ragged, joined
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -62,26 +65,27 @@ class LocalStore:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def write(self, name: str, position: int, array: NDArray[Any], *, durable: bool = True) -> Part:
-        """Write one part whole or not at all; OutputError where the disk does not take it.
-
-        What no journal will name, as it serves this run only, need not be `durable`: an fsync takes some 7 ms here.
-        """
+    def write(self, name: str, position: int, array: NDArray[Any]) -> Part:
+        """Write one part whole or not at all; OutputError where the disk does not take it."""
         file = f"{name}-{position:05d}.npy"
+        array = np.ascontiguousarray(array)
+        with self._whole(file) as target:
+            # Not np.save: its error says how many bytes were written, and not why no more.
+            np.lib.format.write_array_header_1_0(target, np.lib.format.header_data_from_array_1_0(array))
+            target.write(array.data)
+        return Part(file, len(array), array.nbytes, checksum_of(array))
+
+    @contextlib.contextmanager
+    def _whole(self, file: str) -> Iterator[BinaryIO]:
+        """A file that has its name once it is complete, or not at all."""
         path = self.root / file
         # The number: a worker whose owner was killed may still write when the next run makes the same file.
         temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        array = np.ascontiguousarray(array)
         try:
             for folder in reversed(path.relative_to(self.root).parents):  # mkdir(parents=True) would ignore the mode
                 (self.root / folder).mkdir(mode=0o700, exist_ok=True)
             with open(temporary, "wb", opener=private) as target:
-                # Not np.save: its error says how many bytes were written, and not why no more.
-                np.lib.format.write_array_header_1_0(target, np.lib.format.header_data_from_array_1_0(array))
-                target.write(array.data)
-                target.flush()
-                if durable:
-                    os.fsync(target.fileno())
+                yield target
             os.replace(temporary, path)
         except BaseException as error:
             with contextlib.suppress(OSError):
@@ -92,11 +96,28 @@ class LocalStore:
                     "make room there, or name another with --run-dir"
                 ) from error
             raise
-        return Part(file, len(array), array.nbytes, checksum_of(array))
 
     def write_ragged(self, name: str, position: int, lists: Ragged) -> tuple[Part, Part]:
         values = self.write(f"{name}.values", position, lists.values)
         return values, self.write(f"{name}.offsets", position, lists.offsets)
+
+    def write_blocks(self, name: str, rows: int, dtype: np.dtype[Any], blocks: Iterable[NDArray[Any]]) -> Part:
+        """Write an array of `rows` block by block, so that it is never whole in memory; read it by `part`."""
+        file = f"{name}-{0:05d}.npy"
+        hasher = mmh3.mmh3_x64_128()
+        with self._whole(file) as target:
+            header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (rows,)}
+            np.lib.format.write_array_header_1_0(target, header)
+            for block in blocks:
+                data = np.ascontiguousarray(block, dtype).view(np.uint8).data if len(block) else b""
+                hasher.update(data)
+                target.write(data)
+        return Part(file, rows, rows * dtype.itemsize, hasher.digest().hex())
+
+    def remove(self, part: Part) -> None:
+        """Give back the room of a part that nobody reads any more; maps of it stay valid."""
+        with contextlib.suppress(OSError):
+            (self.root / part.file).unlink()
 
     def part(self, part: Part) -> NDArray[Any]:
         """The array of one part, mapped read-only."""
@@ -116,29 +137,21 @@ class LocalStore:
         return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
     def take(self, stored: Stored, rows: NDArray[Any]) -> NDArray[Any]:
-        """The rows asked for, in that order, gathered part by part."""
-        if len(stored.parts) == 1:
-            gathered: NDArray[Any] = self.part(stored.parts[0])[rows]
-            return gathered
+        """The rows asked for, which ascend."""
         first = self.part(stored.parts[0])
         taken = np.empty((len(rows), *first.shape[1:]), first.dtype)
-        for index, picked, local in _by_part(stored.starts, rows):
-            taken[picked] = self.part(stored.parts[index])[local]
+        for index, start, stop, local in _by_part(stored.starts, rows):
+            # mode "raise" would gather into a buffer first
+            np.take(self.part(stored.parts[index]), local, axis=0, out=taken[start:stop], mode="clip")
         return taken
 
     def take_ragged(self, stored: StoredRagged, rows: NDArray[Any]) -> Ragged:
-        """The lists asked for, in that order."""
-        pieces, order = [], []
-        for index, picked, local in _by_part(stored.starts, rows):
-            part = Ragged(self.part(stored.values[index]), self.part(stored.offsets[index]))
-            pieces.append(part.take(local))
-            order.append(picked)
-        if not pieces:
-            return Ragged(np.zeros(0, np.uint64), np.zeros(1, np.int64))
-        gathered = _joined(pieces)
-        back = np.empty(len(rows), np.int64)
-        back[np.concatenate(order)] = np.arange(len(rows))
-        return gathered if np.array_equal(back, np.arange(len(rows))) else gathered.take(back)
+        """The lists asked for, which ascend."""
+        pieces = [
+            Ragged(self.part(stored.values[index]), self.part(stored.offsets[index])).take(local)
+            for index, _, _, local in _by_part(stored.starts, rows)
+        ]
+        return joined(pieces)
 
 
 def checksum_of(array: NDArray[Any]) -> str:
@@ -150,23 +163,12 @@ def checksum_of(array: NDArray[Any]) -> str:
     return hasher.digest().hex()
 
 
-def _by_part(starts: NDArray[np.int64], rows: NDArray[Any]) -> list[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-    """For each part that holds some of the rows: its index, their positions in `rows`, their rows inside the part."""
-    owner = np.searchsorted(starts, rows, side="right") - 1
-    found = []
-    for index in np.unique(owner):
-        picked = np.flatnonzero(owner == index)
-        found.append((int(index), picked, rows[picked].astype(np.int64) - starts[index]))
-    return found
-
-
-def _joined(pieces: list[Ragged]) -> Ragged:
-    if len(pieces) == 1:
-        return pieces[0]
-    sizes = np.concatenate([piece.sizes for piece in pieces])
-    return Ragged(
-        np.concatenate([piece.values for piece in pieces]), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    )
+def _by_part(starts: NDArray[np.int64], rows: NDArray[Any]) -> Iterator[tuple[int, int, int, NDArray[np.int64]]]:
+    """For each part that holds some of the ascending rows: its index, which of `rows` those are, and where in it."""
+    cuts = np.searchsorted(rows, starts)
+    for index in np.flatnonzero(np.diff(cuts)).tolist():
+        start, stop = int(cuts[index]), int(cuts[index + 1])
+        yield index, start, stop, rows[start:stop].astype(np.int64) - starts[index]
 
 
 @lru_cache(maxsize=256)

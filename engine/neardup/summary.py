@@ -17,6 +17,7 @@ import numpy as np
 from neardup import curve
 from neardup.results import Result
 from neardup.settings import ONE, ByHand, as_decimal
+from neardup.sizes import size
 
 if TYPE_CHECKING:
     from neardup.exports import Written
@@ -194,10 +195,11 @@ def _documents(told: dict[str, Any]) -> str:
 def _candidates(result: Result) -> str:
     used, hashes = result.bands * result.rows_per_band, result.settings.sketching.num_perm
     chosen = "set by hand" if isinstance(result.settings.banding, ByHand) else f"chosen for a {result.rule}"
+    about = "" if result.settings.sketching.independent else "about "
     return (
         f"pairs of documents that share a band: {result.bands} bands × {result.rows_per_band} rows "
         f"({used} of {hashes} hashes), {chosen}. A pair exactly at t = {as_decimal(result.settings.threshold)} "
-        f"is found with a chance of {_percent(chance_at_threshold(result))}"
+        f"is found with a chance of {about}{_percent(chance_at_threshold(result))}"
     )
 
 
@@ -262,15 +264,3 @@ def _percent(chance: float) -> str:
         if not text.startswith("100") or chance >= 1:
             return f"{text} %"
     return "over 99.999 %"
-
-
-def size(count: int) -> str:
-    """Bytes as people read them: 980 B, 689.4 kB, 22.9 MB."""
-    if count < 1000:
-        return f"{count} B"
-    value = float(count)
-    for unit in ("kB", "MB", "GB", "TB"):
-        value /= 1000
-        if value < 999.95 or unit == "TB":
-            break
-    return f"{value:,.1f} {unit}"

@@ -83,6 +83,8 @@ SETTINGS = (
     Stepper(name="num_perm", label="num-perm", default=Settings().sketching.num_perm, least=1, most=MAX_PERMUTATIONS,
             step=16),
     Stepper(name="seed", label="seed", default=Settings().sketching.seed, least=0, most=2**32 - 1, shown=str),
+    Choice(name="family", label="family", default=Settings().sketching.family,
+           options=(("mersenne", "mersenne"), ("fast", "fast"))),
     Choice(name="verify", label="verify", default="exact",
            options=(("exact", "exact J"), ("estimate", "estimate"), ("none", "nothing"))),
 )
@@ -97,6 +99,8 @@ ABOUT = {
     "chosen": "bands × rows: both at once, typed as 20x5. They need b·r hashes, of num-perm there are.",
     "num_perm": "num-perm: hashes a document. b × r cannot be more; more hashes estimate J better and cost time.",
     "seed": "seed: of the hash functions. Another one misses other pairs, about as many.",
+    "family": "family: mersenne is MinHash. fast hashes each shingle of a long text two or three times, not num-perm "
+              "times; its slots are not independent, so that the curve is approximate for it.",
     "verify": "verify: whether the candidates are checked by their exact J, by the estimate from the signatures, or "
               "not at all.",
 }
@@ -202,7 +206,7 @@ class BandsTab(Tab):
         fixed: set[str]
         values: dict[str, Value] = {
             "threshold": settings.threshold, "num_perm": settings.sketching.num_perm, "seed": settings.sketching.seed,
-            "verify": settings.verify, "chosen": banding,
+            "family": settings.sketching.family, "verify": settings.verify, "chosen": banding,
         }
         if isinstance(settings.banding, ByHand):
             values |= {"by": "hand", "bands": settings.banding.bands, "rows": settings.banding.rows}
@@ -270,6 +274,8 @@ class BandsTab(Tab):
                     banding = fitting(name, *self._asked(name, value))
                 sketching = replace(settings.sketching, **{name: int(value)})
                 return replace(settings, sketching=sketching, banding=banding)
+            case "family":
+                return replace(settings, sketching=replace(settings.sketching, family=value))
             case "threshold":
                 return replace(settings, threshold=int(value))
             case "verify":
@@ -320,7 +326,8 @@ class BandsTab(Tab):
             return None
         bands, rows, t = self._banding.bands, self._banding.rows, self._wished.threshold / ONE
         found = percent(candidate_probability(t, bands, rows))
-        words = f"{bands} × {rows}: a pair at J = {decimal(t, 2)} is found with {found}"
+        about = "" if self._wished.sketching.independent else "about "
+        words = f"{bands} × {rows}: a pair at J = {decimal(t, 2)} is found with {about}{found}"
         return Text(f"{words} · steepest at {decimal(steepest(bands, rows))}")
 
     def hints(self) -> list[Hint]:
@@ -381,7 +388,8 @@ class Curve(Widget):
             *(self._colour(name) for name in ("curve", "line", "frame", "label", "measured")),
             *(self._colour(name, behind=True) for name in ("fp", "fn")),
         )
-        head = Text(f"    P = 1 − (1 − J^{rows})^{bands}", label)
+        equal = "=" if self._settings.sketching.independent else "≈"
+        head = Text(f"    P {equal} 1 − (1 − J^{rows})^{bands}", label)
         line = Text("┃", self._style("line")).append(f" t = {decimal(threshold / ONE, 2)} ", label)
         head.append(" " * max(2, width - head.cell_len - line.cell_len)).append_text(line)
         plot = s_curve(width, max(1, self.size.height - 3), threshold / ONE,

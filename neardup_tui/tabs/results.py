@@ -19,7 +19,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
-from neardup import NeardupError, Result, candidate_probability, chosen
+from neardup import NeardupError, Result, Settings, candidate_probability, chosen
 from neardup_tui.keys import Hint, bare, bindings, hint, rows
 from neardup_tui.messages import ClusterHighlighted, PairHighlighted, TabWanted, Told
 from neardup_tui.session import Progress
@@ -185,8 +185,9 @@ class ResultsTab(Tab):
                 banding = chosen(self.settings)
                 recall = percent(candidate_probability(self.settings.threshold / 10_000, banding.bands, banding.rows))
         t = decimal(self.settings.threshold / 10_000, 2)
-        return [Tile("candidates", "-"), Tile(f"pairs ≥ {t}", "-"), Tile("recall at t", recall, "predicted"),
-                Tile("precision", "-"), Tile("clusters", "-"), Tile("removed", "-")]
+        return [Tile("candidates", "-"), Tile(f"pairs ≥ {t}", "-"),
+                Tile("recall at t", recall, predicted(self.settings)), Tile("precision", "-"),
+                Tile("clusters", "-"), Tile("removed", "-")]
 
     # The list
 
@@ -439,6 +440,11 @@ def known(value: float) -> str:
     return "-" if math.isnan(value) else decimal(value)
 
 
+def predicted(settings: Settings) -> str:
+    """How sure the curve is of what it says."""
+    return "predicted" if settings.sketching.independent else "approximate"
+
+
 def tiles_of(result: Result) -> list[Tile]:
     settings, clusters = result.settings, result.clusters
     candidates, accepted = len(result.pairs), int(result.accepted.sum())
@@ -452,7 +458,7 @@ def tiles_of(result: Result) -> list[Tile]:
         Tile("candidates", count(candidates), "documents"),
         Tile(names[settings.verify], f"{count(result.row_pairs.total)} of rows", f"{count(accepted)} of docs"),
         # Pairs that were never looked at, since their bucket was too large, make the prediction too good.
-        Tile("recall at t", percent(found), "predicted" if not result.buckets_unlisted else "at most"),
+        Tile("recall at t", percent(found), predicted(settings) if not result.buckets_unlisted else "at most"),
         Tile("precision", percent(accepted / candidates) if exact and candidates else "-",
              "candidates" if exact else "unverified"),
         Tile("clusters", count(number), f"of {count(inside)} rows"),
@@ -475,7 +481,7 @@ def pair_words(table: PairTable, index: int) -> str:
 
 
 def _error(j: float, hashes: int) -> str:
-    """The standard error of the estimate, √(J(1 − J)/num_perm)."""
+    """The standard error of the estimate, √(J(1 − J)/num_perm); of the family `fast` it is at most that."""
     return f"{math.sqrt(j * (1 - j) / hashes):.3f}"
 
 

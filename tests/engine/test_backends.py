@@ -245,24 +245,25 @@ async def test_an_interpreter_that_is_not_there_is_no_worker_either() -> None:
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])
-async def test_an_exchange_sorts_by_key_then_part_then_position(backend: Backend, parts: int) -> None:
-    # Given rows in three parts, with keys from the whole range and many equal ones
+@pytest.mark.parametrize("consume", [False, True])
+async def test_an_exchange_sorts_by_key_then_part_then_position(backend: Backend, parts: int, consume: bool) -> None:
+    # Given records in three parts, with keys from the whole range and many equal ones
     rng = np.random.default_rng(5)
-    entry = np.dtype([("key", "<u8"), ("at", "<u4")])
     pieces = []
     for number, size in enumerate([500, 0, 300]):
-        piece = np.zeros(size, entry)
-        piece["key"] = rng.choice(rng.integers(0, 2**64, 200, np.uint64), size)
-        piece["at"] = np.arange(size) + 1000 * number
-        pieces.append(piece)
+        keys = rng.choice(rng.integers(0, 2**64, 200, np.uint64), size)
+        pieces.append(np.column_stack((keys, np.arange(size, dtype=np.uint64) + np.uint64(1000 * number))))
     stored = Stored(tuple(backend.store.write("rows", i, piece) for i, piece in enumerate(pieces)))
+    borders = np.array([part * 2**64 // parts for part in range(parts)], np.uint64)
     # When they change hands
     async with asyncio.timeout(HANG):
-        merged = {index: part async for index, part in backend.exchange("merged", stored, "key", parts)}
+        merged = {index: part async for index, part in backend.exchange("merged", stored, borders, consume)}
     # Then all parts together are the plain stable sort, whatever their number
     found = np.concatenate([backend.store.part(merged[index]) for index in range(parts)])
     expected = sorted((row for piece in pieces for row in piece.tolist()), key=lambda row: row[0])
     assert found.tolist() == expected
+    # And what was read is still there, unless it might be consumed
+    assert all(backend.store.intact(part) is not consume for part in stored.parts)
 
 
 async def gone(pids: list[int]) -> None:

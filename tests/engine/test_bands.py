@@ -23,9 +23,12 @@ corpora = st.lists(st.lists(st.integers(0, 1), min_size=SLOTS, max_size=SLOTS), 
 borders = st.lists(st.integers(0, 2**64 - 1), max_size=4)
 
 
-def sorted_entries(signatures: NDArray[np.uint32], count: int = BANDS, rows: int = ROWS) -> NDArray[np.void]:
-    entries = bands.entries_of(signatures, np.arange(len(signatures), dtype=np.uint32), range(count), rows)
-    return entries[np.argsort(entries["key"], kind="stable")]
+def sorted_entries(signatures: NDArray[np.uint32], count: int = BANDS, rows: int = ROWS) -> NDArray[np.uint64]:
+    return by_key(bands.entries_of(signatures, np.arange(len(signatures), dtype=np.uint32), range(count), rows))
+
+
+def by_key(entries: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    return entries[np.argsort(entries[:, 0], kind="stable")]
 
 
 def asked_rightly(signatures: NDArray[np.uint32]) -> bands.SignaturesOf:
@@ -39,7 +42,7 @@ def asked_rightly(signatures: NDArray[np.uint32]) -> bands.SignaturesOf:
 def parts_of(signatures: NDArray[np.uint32], cuts: list[int]) -> list[bands.Buckets]:
     """The buckets of the parts that an exchange would make by cutting the keys there."""
     entries = sorted_entries(signatures)
-    at = np.searchsorted(entries["key"], np.sort(np.array(cuts, np.uint64)))
+    at = np.searchsorted(entries[:, 0], np.sort(np.array(cuts, np.uint64)))
     return [bands.buckets_of(part, asked_rightly(signatures), ROWS) for part in np.split(entries, at)]
 
 
@@ -53,9 +56,9 @@ def plain(buckets: bands.Buckets) -> list[naive_pairs.Bucket]:
 def pairs_of(
     parts: list[bands.Buckets], signatures: NDArray[np.uint32], limit: int, count: int = BANDS, rows: int = ROWS
 ) -> list[naive_pairs.Pair]:
-    unlisted = bands.unlisted_of(parts, limit, count)
+    unlisted = bands.merged([bands.unlisted_of(part, limit) for part in parts])
     blocks = chain.from_iterable(
-        bands.candidates_of(part, limit, unlisted, asked_rightly(signatures), rows) for part in parts
+        bands.candidates_of(part, limit, unlisted, asked_rightly(signatures), count, rows) for part in parts
     )
     return sorted((int(left), int(right)) for block in blocks for left, right in block)
 
@@ -67,9 +70,8 @@ def test_a_band_key_is_the_murmur_hash_of_the_little_endian_slots_seeded_with_th
 
     entries = bands.entries_of(signatures, documents, range(1, 4), rows)
 
-    assert entries.dtype == bands.ENTRY
     assert entries.tolist() == [
-        (naive_pairs.band_key(signatures[i].tolist(), band, rows), int(documents[i]), band)
+        [naive_pairs.band_key(signatures[i].tolist(), band, rows), band << 32 | int(documents[i])]
         for i in range(5)
         for band in range(1, 4)
     ]
@@ -102,8 +104,8 @@ def test_keys_that_collide_are_told_apart_by_the_rows_themselves(
 ) -> None:
     # given: keys so short that different rows, and different bands, share them; gathered a few documents at a time
     entries = bands.entries_of(signatures, np.arange(len(signatures), dtype=np.uint32), range(BANDS), ROWS)
-    entries["key"] &= np.uint64(keys)
-    entries = entries[np.argsort(entries["key"], kind="stable")]
+    entries[:, 0] &= np.uint64(keys)
+    entries = by_key(entries)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bands, "BLOCK_BYTES", block * 4 * SLOTS)
@@ -141,14 +143,15 @@ def test_every_candidate_is_emitted_once_however_the_keys_are_cut_into_parts(
 def test_a_candidate_is_emitted_by_the_band_the_rule_names(signatures: NDArray[np.uint32], limit: int) -> None:
     entries = sorted_entries(signatures)
     parts = [
-        bands.buckets_of(entries[entries["band"] == band], asked_rightly(signatures), ROWS) for band in range(BANDS)
+        bands.buckets_of(entries[entries[:, 1] >> np.uint64(32) == band], asked_rightly(signatures), ROWS)
+        for band in range(BANDS)
     ]
-    unlisted = bands.unlisted_of(parts, limit, BANDS)
+    unlisted = bands.merged([bands.unlisted_of(part, limit) for part in parts])
 
     by = {
         tuple(pair): band
         for band, part in enumerate(parts)
-        for block in bands.candidates_of(part, limit, unlisted, asked_rightly(signatures), ROWS)
+        for block in bands.candidates_of(part, limit, unlisted, asked_rightly(signatures), BANDS, ROWS)
         for pair in block.tolist()
     }
 
@@ -205,9 +208,9 @@ def test_a_bucket_of_three_thousand_documents_comes_in_blocks_and_each_pair_once
     signatures[:, 6:8] = 7
     signatures[::10, :2] = 7
     (part,) = parts_of(signatures, [])
-    unlisted = bands.unlisted_of([part], ALL, BANDS)
+    unlisted = bands.unlisted_of(part, ALL)
 
-    blocks = list(bands.candidates_of(part, ALL, unlisted, asked_rightly(signatures), ROWS))
+    blocks = list(bands.candidates_of(part, ALL, unlisted, asked_rightly(signatures), BANDS, ROWS))
 
     assert max(len(block) for block in blocks) == 1 << 18
     seen = np.zeros((count, count), np.int64)
@@ -243,8 +246,9 @@ def test_banding_stops_between_two_calls_when_asked_to() -> None:
     with pytest.raises(Cancelled):
         bands.buckets_of(sorted_entries(signatures), asked_rightly(signatures), ROWS, stop)
     (part,) = parts_of(signatures, [])
+    unlisted = bands.unlisted_of(part, ALL)
     with pytest.raises(Cancelled):
-        list(bands.candidates_of(part, ALL, bands.unlisted_of([part], ALL, BANDS), lambda d: signatures[d], ROWS, stop))
+        list(bands.candidates_of(part, ALL, unlisted, lambda d: signatures[d], BANDS, ROWS, stop))
 
 
 def test_the_pulse_counts_entries_and_then_members_of_buckets() -> None:
@@ -256,11 +260,12 @@ def test_the_pulse_counts_entries_and_then_members_of_buckets() -> None:
 
     documents = np.arange(200, dtype=np.uint32)
     entries = bands.entries_of(signatures, documents, range(BANDS), ROWS, counting("entries"))
-    entries = entries[np.argsort(entries["key"], kind="stable")]
+    entries = by_key(entries)
     buckets = bands.buckets_of(entries, asked_rightly(signatures), ROWS, counting("sorted"))
     for limit in (3, ALL):
-        unlisted = bands.unlisted_of([buckets], limit, BANDS)
-        list(bands.candidates_of(buckets, limit, unlisted, asked_rightly(signatures), ROWS, counting(f"to {limit}")))
+        unlisted = bands.unlisted_of(buckets, limit)
+        counts = counting(f"to {limit}")
+        list(bands.candidates_of(buckets, limit, unlisted, asked_rightly(signatures), BANDS, ROWS, counts))
 
     members = len(buckets.documents)
     assert counted == {"entries": 800, "sorted": 800, "to 3": members, f"to {ALL}": members}

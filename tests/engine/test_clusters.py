@@ -98,7 +98,7 @@ def test_a_chain_of_a_million_is_one_component() -> None:
     shuffled = np.random.default_rng(1).permutation(nodes).astype(np.uint32)
     pulses: list[int] = []
 
-    label = clusters.components_of(nodes, shuffled[1:], shuffled[:-1], pulses.append)
+    label = clusters.components_of(nodes, shuffled[1:], shuffled[:-1], pulse=pulses.append)
 
     assert not label.any() and len(pulses) > 10
 

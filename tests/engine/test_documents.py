@@ -94,3 +94,31 @@ def test_the_documents_of_no_rows_are_none() -> None:
 
 def test_the_empty_text_has_the_fingerprint_of_no_bytes() -> None:
     assert fingerprints(Texts.of([""])).tolist() == [list(mmh3.mmh3_x64_128_utupledigest(b""))]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1))), st.integers(1, 4))
+@settings(max_examples=200, deadline=None)
+def test_over_all_chunks_a_row_repeats_the_first_one_of_its_text(texts: list[tuple[int, int]], parts: int) -> None:
+    # given: prints of which one half may be shared by different texts, exchanged: sorted by the first half, then row
+    prints = np.array([(*halves, row) for row, halves in enumerate(texts)], np.uint64).reshape(-1, 3)
+    prints = prints[np.argsort(prints[:, 0], kind="stable")]
+    cuts = np.searchsorted(prints[:, 0], np.linspace(0, 3, parts, endpoint=False)[1:])
+
+    found = np.concatenate([documents.repeats_of(part) for part in np.split(prints, cuts)])
+
+    expected = {row: texts.index(text) for row, text in enumerate(texts) if texts.index(text) < row}
+    assert dict(found.tolist()) == expected and len(found) == len(expected)
+
+
+@given(st.lists(st.integers(0, 6)), st.integers(1, 9))
+@settings(max_examples=100, deadline=None)
+def test_rows_lie_by_document_and_inside_by_number(numbers: list[int], step: int) -> None:
+    number: dict[int, int] = {}
+    of_row = np.array([number.setdefault(text, len(number)) for text in numbers], np.int64)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(documents, "ROWS_A_CALL", step)
+        by_document, offsets = documents.rows_of_documents(of_row, len(number))
+
+    assert by_document.tolist() == np.argsort(of_row, kind="stable").tolist()
+    assert np.diff(offsets).tolist() == [list(of_row).count(document) for document in range(len(number))]

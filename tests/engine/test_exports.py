@@ -349,6 +349,11 @@ def test_an_output_that_is_a_link_stays_one_and_its_target_is_replaced(tmp_path:
     assert (tmp_path / "real.csv").read_text() == csv_text(naive_pairs(result))
 
 
+def test_without_a_manifest_no_output_is_hashed(tmp_path: Path) -> None:
+    (written,) = write(result_of(5, tmp_path / "in"), Outputs(pairs=str(tmp_path / "p.csv")))
+    assert written.sha256 is None and written.bytes == (tmp_path / "p.csv").stat().st_size
+
+
 def test_a_manifest_holds_the_checksum_of_every_output_and_is_the_same_but_for_the_clock(tmp_path: Path) -> None:
     result = result_of(5, tmp_path / "in")
     outputs = Outputs(pairs=str(tmp_path / "p.csv.gz"), manifest=str(tmp_path / "m.json"))

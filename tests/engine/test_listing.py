@@ -6,21 +6,35 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_pairs
-from neardup.results import Pairs, RowPairs
+from neardup.results import Documents
 from neardup.stages import listing
 
-
-def pairs_of(found: list[tuple[int, int]]) -> Pairs:
-    left, right = np.array(found, np.uint32).reshape(-1, 2).T
-    nothing = np.zeros(len(found), np.uint32)
-    return Pairs(left, right, nothing, nothing, nothing)
+Listed = list[tuple[tuple[int, int], int]]
 
 
-def plain(listed: RowPairs) -> list[tuple[tuple[int, int], int]]:
-    return [
-        ((left, right), pair)
-        for left, right, pair in zip(listed.left.tolist(), listed.right.tolist(), listed.pair.tolist(), strict=True)
+def listed(
+    documents: Documents, found: list[tuple[int, int]], accepted: list[int], pieces: int = 1, **limits: int
+) -> tuple[Listed, int, int]:
+    """Pairs of rows with their pair's number, sorted; how many there are in all; how many were said to be listed."""
+    number = np.array(accepted, np.int64)
+    left, right = np.ascontiguousarray(np.array(found, np.uint32).reshape(-1, 2)[number].T)
+    groups = [
+        listing.of_pairs(documents.offsets, left, right, number, limits.get("cross", listing.CROSS_LIMIT)),
+        *(
+            listing.of_copies(
+                documents.offsets, int(some[0]), int(some[-1]) + 1, documents.empty,
+                limits.get("inside", listing.INSIDE_LIMIT),
+            )
+            for some in np.array_split(np.arange(len(documents)), pieces) if len(some)
+        ),
+    ]  # fmt: skip
+    blocks = [
+        block for one in groups for block in listing.listed(one, documents.rows_by_document, documents.offsets)
     ]
+    records = np.concatenate([np.zeros((0, 2), np.uint64), *blocks])
+    keys, numbers = records[:, 0].tolist(), records[:, 1].view(np.int64).tolist()
+    plain = sorted(((key >> 32, key & 0xFFFFFFFF), pair) for key, pair in zip(keys, numbers, strict=True))
+    return plain, sum(one.total for one in groups), sum(int(one.listed.sum()) for one in groups)
 
 
 @settings(max_examples=120, deadline=None)
@@ -32,56 +46,51 @@ def test_row_pairs_are_those_of_the_accepted_pairs_and_of_the_copies_within_the_
     empty = number.get(0, -1)
     full = [document for document in range(len(number)) if document != empty]
     found = [(i, j) for i in full for j in full if i < j and data.draw(st.booleans())]
-    accepted = np.array([data.draw(st.booleans()) for _ in found], np.bool_)
+    accepted = [number for number in range(len(found)) if data.draw(st.booleans())]
     cross, inside = data.draw(st.integers(0, 12)), data.draw(st.integers(0, 6))
     expected, total = naive_pairs.row_pairs(
-        texts, empty, {i: pair for i, pair in enumerate(found) if accepted[i]}, cross, inside
+        texts, empty, {number: found[number] for number in accepted}, cross, inside
     )
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(listing, "BLOCK", data.draw(st.integers(1, 5)))
         patch.setattr(listing, "ROW_PAIRS_A_CALL", data.draw(st.integers(1, 10)))
-        listed = listing.row_pairs_of(naive_pairs.documents_of(texts, empty), pairs_of(found), accepted, cross, inside)
+        pieces = data.draw(st.integers(1, 5))
+        rows, every, said = listed(
+            naive_pairs.documents_of(texts, empty), found, accepted, pieces, cross=cross, inside=inside
+        )
 
-    assert plain(listed) == sorted(expected.items())
-    assert listed.total == total
+    assert rows == sorted(expected.items())
+    assert every == total and said == len(rows)
 
 
 def test_a_group_of_a_thousand_copies_is_listed_whole_and_one_of_a_thousand_and_one_by_its_first_row() -> None:
-    accepted = np.zeros(0, np.bool_)
+    whole, every, _ = listed(naive_pairs.documents_of([0] * 1_000, -1), [], [])
+    cut, of_cut, _ = listed(naive_pairs.documents_of([0] * 1_001, -1), [], [])
 
-    whole = listing.row_pairs_of(naive_pairs.documents_of([0] * 1_000, -1), pairs_of([]), accepted)
-    cut = listing.row_pairs_of(naive_pairs.documents_of([0] * 1_001, -1), pairs_of([]), accepted)
-
-    assert len(whole) == whole.total == 499_500
-    assert len(cut) == 1_000 and set(cut.left.tolist()) == {0} and cut.total == 500_500
+    assert len(whole) == every == 499_500
+    assert len(cut) == 1_000 and {left for (left, _), _ in cut} == {0} and of_cut == 500_500
 
 
 def test_two_groups_are_listed_whole_up_to_a_million_pairs_and_beyond_by_their_first_rows() -> None:
     # given: 1,000 copies of one text and 1,000, then 1,001, of another, the rows of both mixed
-    accepted = np.ones(1, np.bool_)
+    whole, every, _ = listed(naive_pairs.documents_of([0, 1] * 1_000, -1), [(0, 1)], [0])
+    cut, of_cut, _ = listed(naive_pairs.documents_of([*[0, 1] * 1_000, 1], -1), [(0, 1)], [0])
 
-    whole = listing.row_pairs_of(naive_pairs.documents_of([0, 1] * 1_000, -1), pairs_of([(0, 1)]), accepted)
-    cut = listing.row_pairs_of(naive_pairs.documents_of([*[0, 1] * 1_000, 1], -1), pairs_of([(0, 1)]), accepted)
-
-    assert len(whole) == whole.total == 1_000_000 + 2 * 499_500
-    assert (np.diff(whole.left * 2_000 + whole.right) > 0).all()
-    assert cut.total == 1_001_000 + 499_500 + 500_500
+    assert len({pair for pair, _ in whole}) == len(whole) == every == 1_000_000 + 2 * 499_500
+    assert of_cut == 1_001_000 + 499_500 + 500_500
     assert len(cut) == 1 + 499_500 + 1_000
-    assert plain(cut)[0] == ((0, 1), 0)
+    assert cut[0] == ((0, 1), 0)
 
 
 def test_counts_stay_full_where_the_pairs_of_copies_are_more_than_32_bits_hold() -> None:
     copies = 100_000
     documents = naive_pairs.documents_of([0, 1] * copies, -1)
 
-    listed = listing.row_pairs_of(documents, pairs_of([(0, 1)]), np.ones(1, np.bool_))
+    rows, every, _ = listed(documents, [(0, 1)], [0])
 
-    assert listed.total == copies * copies + copies * (copies - 1)
-    assert len(listed) == 1 + 2 * (copies - 1)
+    assert every == copies * copies + copies * (copies - 1)
+    assert len(rows) == 1 + 2 * (copies - 1)
 
 
 def test_copies_of_the_empty_text_are_no_pairs() -> None:
-    listed = listing.row_pairs_of(naive_pairs.documents_of([0, 1, 0, 1, 0], 0), pairs_of([]), np.zeros(0, np.bool_))
-
-    assert plain(listed) == [((1, 3), -1)] and listed.total == 1
+    assert listed(naive_pairs.documents_of([0, 1, 0, 1, 0], 0), [], []) == ([((1, 3), -1)], 1, 1)

@@ -170,13 +170,16 @@ async def test_a_run_says_the_same_for_any_workers_and_any_chunks(
 async def test_bands_in_several_rounds_and_parts_give_the_same_candidates(
     lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from neardup import pipeline
+    from neardup import budget, pipeline
 
     settings = Settings(threshold=6_000)
     whole = await run([lines], settings, workers=0, run_dir=tmp_path / "whole")
     monkeypatch.setattr(pipeline, "ROUND_BYTES", 30_000)
-    monkeypatch.setattr(pipeline, "PART_BYTES", 4_000)
-    monkeypatch.setattr(pipeline, "RANGE_BYTES", 100_000)
+    monkeypatch.setattr(pipeline, "PAIRS_A_PART", 50)
+    monkeypatch.setattr(pipeline, "ROW_PAIRS_A_PART", 20)
+    monkeypatch.setattr(pipeline, "ROWS_A_LISTING", 30)
+    monkeypatch.setattr(budget, "LEAST_PART", 1_000)
+    monkeypatch.setattr(budget, "MOST_PART", 4_000)
     cut = await run([lines], settings, workers=0, run_dir=tmp_path / "cut")
     assert everything(cut) == everything(whole)
 

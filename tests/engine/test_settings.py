@@ -73,6 +73,7 @@ def test_more_bands_and_rows_than_hashes_are_refused_with_the_way_out() -> None:
         lambda: Sketching(num_perm=65_536),
         lambda: Sketching(seed=2**32),
         lambda: Sketching(seed=-1),
+        lambda: Sketching(family="slow"),  # type: ignore[arg-type]
         lambda: ByRecall(0),
         lambda: ByHand(0, 4),
         lambda: parse_shingling("char"),

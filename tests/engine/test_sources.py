@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
 import json
 import os
 import re
@@ -510,6 +511,23 @@ def test_kept_records_are_their_own_bytes_and_the_header_once(
             assert out == expected
 
 
+def test_kept_records_that_lie_together_are_written_as_one_block(tmp_path: Path) -> None:
+    class Blocks(io.BytesIO):
+        def write(self, block: Any) -> int:
+            blocks.append(bytes(block))
+            return len(block)
+
+    blocks: list[bytes] = []
+    lines = [f"{number:06}\n" for number in range(1000)]
+    corpus = read(put(tmp_path / "a.txt", "".join(lines)), slice_bytes=3500)
+    for kept in (np.ones(1000, np.bool_), np.arange(1000) >= 20, np.arange(1000) % 7 > 0):
+        blocks.clear()
+        write_records(corpus, kept, Blocks())
+        halves = (lines[:500], kept[:500]), (lines[500:], kept[500:])
+        expected = ["".join(itertools.compress(*half)) for half in halves]
+        assert [block.decode() for block in blocks if block] == expected
+
+
 def test_inputs_that_cannot_be_one_output_are_refused(tmp_path: Path) -> None:
     a, b = put(tmp_path / "a.csv", "id,text\n1,x\n"), put(tmp_path / "b.csv", "text,id\nx,1\n")
     c, d = put(tmp_path / "c.csv", "id;text\n1;x\n"), put(tmp_path / "d.jsonl", '{"id": 1, "text": "x"}\n')
@@ -624,18 +642,52 @@ def test_rows_are_numbered_over_all_inputs_in_the_order_given(tmp_path: Path) ->
         texts_at(corpus, [5])
 
 
-def test_picked_texts_are_those_of_their_rows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("apart", [1, 5_000], ids=["together", "apart"])
+def test_picked_texts_are_those_of_their_rows(apart: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
+    held = [f't "{n}"' + "x" * int(rng.integers(apart)) for n in range(100)]
     for name, content in (
-        ("a.csv", "id,text\n" + "".join(f'{n},"t ""{n}"""\n' for n in range(100))),
-        ("a.jsonl", "".join(f'{{"text": "t \\"{n}\\""}}\n' for n in range(100))),
-        ("a.txt", "".join(f't "{n}"\n' for n in range(100))),
+        ("a.csv", "text\n" + "".join('"' + text.replace('"', '""') + '"\n' for text in held)),
+        ("a.jsonl", "".join(json.dumps({"text": text}) + "\n" for text in held)),
+        ("a.txt", "".join(text + "\n" for text in held)),
     ):
         corpus = read(put(tmp_path / name, content))
         (slice,) = corpus.slices
-        for count in (1, 10, 90):
+        for count in (1, 3, 10, 90, 100):
             picked = rng.permutation(100)[:count]
-            assert list(texts_of(corpus, slice, picked=picked)) == [f't "{n}"' for n in picked]
+            if count == 10:
+                picked[3] = picked[7]
+            expected = [held[n] for n in picked]
+            assert list(texts_of(corpus, slice, picked=picked)) == expected
+            assert list(texts_of(corpus, slice, records_of(corpus, slice), picked)) == expected
+
+
+def test_a_file_is_opened_once_however_many_rows_are_picked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = read(put(tmp_path / "a.txt", "".join(f"{n}" + " " * 30_000 + "\n" for n in range(50))))
+    (slice,) = corpus.slices
+    records, picked = records_of(corpus, slice), np.arange(0, 50, 3)
+    opened: list[Path] = []
+    open_ = Path.open
+
+    def counted(self: Path, *args: Any, **options: Any) -> Any:
+        opened.append(self)
+        return open_(self, *args, **options)
+
+    monkeypatch.setattr(Path, "open", counted)
+    for known in (None, records):
+        opened.clear()
+        assert [int(text) for text in texts_of(corpus, slice, known, picked)] == picked.tolist()
+        assert len(opened) == 1
+
+
+def test_a_file_that_was_cut_since_its_borders_were_found_is_refused(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.txt", "a\nb\nc\n")
+    corpus = read(path)
+    records = records_of(corpus, corpus.slices[0])
+    put(path, "a\nb\n")
+    assert list(texts_of(corpus, corpus.slices[0], records, np.array([1]))) == ["b"]
+    with pytest.raises(SourceError, match="has changed"):
+        texts_of(corpus, corpus.slices[0], records, np.array([0, 2]))
 
 
 def test_a_preview_shows_what_each_column_holds(tmp_path: Path) -> None:

@@ -6,7 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from neardup.backends.base import C, R, Task, exchange_by_files
+import numpy as np
+from numpy.typing import NDArray
+
+from neardup.backends.base import C, R, Task
 from neardup.errors import Cancelled
 from neardup.memory import private_bytes
 from neardup.store import LocalStore, Part, Stored
@@ -36,8 +39,12 @@ class Inline:
             self._peak = max(self._peak, private_bytes())
             yield index, result
 
-    def exchange(self, name: str, stored: Stored, by: str, parts: int) -> AsyncIterator[tuple[int, Part]]:
-        return exchange_by_files(self, name, stored, by, parts)
+    def exchange(
+        self, name: str, stored: Stored, borders: NDArray[np.uint64], consume: bool = False
+    ) -> AsyncIterator[tuple[int, Part]]:
+        from neardup.exchange import exchange_by_files  # loads kernels, which only a run needs
+
+        return exchange_by_files(self.map, self.store, name, stored, borders, consume)
 
     def units(self) -> int:
         return self._units

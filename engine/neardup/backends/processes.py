@@ -16,7 +16,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from neardup.backends.base import C, R, Task, exchange_by_files
+import numpy as np
+from numpy.typing import NDArray
+
+from neardup.backends.base import C, R, Task
 from neardup.errors import Cancelled, NeardupError, WorkerError
 from neardup.launcher import Launcher
 from neardup.memory import private_bytes
@@ -113,8 +116,12 @@ class Processes:
             if any(not member.done() for member in crew):
                 await self._halt(crew)
 
-    def exchange(self, name: str, stored: Stored, by: str, parts: int) -> AsyncIterator[tuple[int, Part]]:
-        return exchange_by_files(self, name, stored, by, parts)
+    def exchange(
+        self, name: str, stored: Stored, borders: NDArray[np.uint64], consume: bool = False
+    ) -> AsyncIterator[tuple[int, Part]]:
+        from neardup.exchange import exchange_by_files  # loads kernels, which only a run needs
+
+        return exchange_by_files(self.map, self.store, name, stored, borders, consume)
 
     def units(self) -> int:
         return self._finished_units + sum(self._watch.units(slot) for slot in list(self._working))

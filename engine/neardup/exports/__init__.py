@@ -63,7 +63,7 @@ def write(result: Result, outputs: Outputs, *, force: bool = False, pulse: Pulse
     with ExitStack() as leaving:
         # What goes to standard output cannot be taken back, so it goes when the files are on disk.
         for name, path in sorted(outputs.items(), key=lambda item: (item[0] == "manifest", item[1] == STDOUT)):
-            file = WholeFile(path, mode, pulse)
+            file = WholeFile(path, mode, pulse, hashed=outputs.manifest is not None and name != "manifest")
             leaving.callback(file.discard)
             rows = _fill(file, name, result, outputs, written)
             file.finish()

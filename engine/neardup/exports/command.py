@@ -59,6 +59,8 @@ def _meaning(settings: Settings) -> list[str]:
         words += ["--num-perm", str(sketching.num_perm)]
     if sketching.seed != usual.sketching.seed:
         words += ["--seed", str(sketching.seed)]
+    if sketching.family != usual.sketching.family:
+        words += ["--family", sketching.family]
     if settings.threshold != usual.threshold:
         words += ["--threshold", as_decimal(settings.threshold)]
     if isinstance(settings.banding, ByHand):

@@ -45,13 +45,13 @@ class Outputs:
 
 
 class Written(msgspec.Struct, frozen=True):
-    """An output as it lies on disk; `sha256` is of its bytes, compressed or not."""
+    """An output as it lies on disk; `sha256` is of its bytes, compressed or not, and taken for the manifest alone."""
 
     name: str
     path: str
     rows: int
     bytes: int
-    sha256: str
+    sha256: str | None
 
 
 def check(

@@ -27,17 +27,19 @@ BLOCK = 1 << 20
 
 
 class WholeFile(io.RawIOBase):
-    """The bytes of one output; `sha256` and `size` are of what lies on disk in the end.
+    """The bytes of one output; `size` and, where it is to be `hashed`, `sha256` are of what lies on disk in the end.
 
     `mode` is cut by the umask, as for any new file. `pulse(0)` is called at every block, so that an export can be
     stopped. Raises OutputError naming `path`; for standard output BrokenPipeError passes.
     """
 
-    def __init__(self, path: str, mode: int = 0o600, pulse: Pulse = unwatched) -> None:
+    def __init__(
+        self, path: str, mode: int = 0o600, pulse: Pulse = unwatched, *, hashed: bool = False
+    ) -> None:
         super().__init__()
         self.path, self.mode, self.pulse = path, mode, pulse
         self.size = 0
-        self._hash = hashlib.sha256()
+        self._hash = hashlib.sha256() if hashed else None  # half as long again as all else of a plain copy
         # Through a symbolic link to its target: the link stays a link.
         self._final = None if is_stream(path) else Path(os.path.realpath(path))
         if self._final is not None and self._final.exists():
@@ -63,8 +65,8 @@ class WholeFile(io.RawIOBase):
         return OutputError(f"{self.path} could not be written: {error.strerror or error}")
 
     @property
-    def sha256(self) -> str:
-        return self._hash.hexdigest()
+    def sha256(self) -> str | None:
+        return self._hash.hexdigest() if self._hash else None
 
     def writable(self) -> bool:
         return True
@@ -81,7 +83,8 @@ class WholeFile(io.RawIOBase):
             raise
         except OSError as error:
             raise self._failed(error) from error
-        self._hash.update(view)
+        if self._hash:
+            self._hash.update(view)
         self.size += len(view)
         return len(view)
 

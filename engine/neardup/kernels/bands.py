@@ -19,17 +19,28 @@ from neardup.kernels import (
     uint64rows_out,
     uint64s,
 )
-from neardup.kernels.murmur3 import hash128
+from neardup.kernels.murmur3 import hash_bytes, pointer
 
 
-@kernel(types.void(uint8s, types.int64, types.int64, types.int64, uint64rows_out))
-def keys(data: NDArray[np.uint8], width: int, first: int, rows: int, out: NDArray[np.uint64]) -> None:
-    """out[document, i] = the key of band first + i; a signature is `width` bytes of `data`, a band rows · 4 of them."""
+@kernel(types.void(uint8s, types.int64, types.int64, types.int64, uint32s, uint64rows_out))
+def keys(
+    data: NDArray[np.uint8], width: int, first: int, rows: int, documents: NDArray[np.uint32], out: NDArray[np.uint64]
+) -> None:
+    """The entries of each document in the bands from `first` on: the key, and band · 2³² + document.
+
+    A signature is `width` bytes of `data`, a band rows · 4 of them; `out` has as many rows a document as there are
+    bands.
+    """
+    there = pointer(data)
     size = rows * 4
-    for document in range(out.shape[0]):
-        for i in range(out.shape[1]):
-            start = document * width + (first + i) * size
-            out[document, i] = hash128(data, start, start + size, np.uint64(first + i))[0]
+    bands = len(out) // max(1, len(documents))
+    at = 0
+    for i in range(len(documents)):
+        for band in range(first, first + bands):
+            start = i * width + band * size
+            out[at, 0] = hash_bytes(there, start, start + size, np.uint64(band))[0]
+            out[at, 1] = np.uint64(band) << np.uint64(32) | np.uint64(documents[i])
+            at += 1
 
 
 @helper

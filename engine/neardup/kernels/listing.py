@@ -1,4 +1,4 @@
-"""Pairs of rows out of pairs of documents: counted by their left row, placed there, put in order.
+"""Pairs of rows out of pairs of documents.
 
 One call takes pairs of documents; a pair of a document with itself stands for the pairs among its copies. A pair
 that is `complete` gives every pair of rows; one that is not gives first with first, or each copy with the first.
@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from neardup.kernels import bools, helper, int64s, int64s_out, kernel, uint32s
+from neardup.kernels import bools, helper, int64s, kernel, uint32s, uint64rows_out
 
 
 @helper
@@ -25,43 +25,25 @@ def extents(offsets: NDArray[np.int64], left: np.int64, right: np.int64, complet
     return left_start, left_stop, right_start, right_stop
 
 
-@kernel(types.void(uint32s, uint32s, bools, int64s, int64s, int64s_out))
-def count(
-    left: NDArray[np.uint32],
-    right: NDArray[np.uint32],
-    complete: NDArray[np.bool_],
-    rows: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    counts: NDArray[np.int64],
-) -> None:
-    """Add to counts[row] the row pairs in which it is the left one."""
-    for pair in range(len(left)):
-        one, other = np.int64(left[pair]), np.int64(right[pair])
-        left_start, left_stop, right_start, right_stop = extents(offsets, one, other, complete[pair])
-        for i in range(left_start, left_stop):
-            for j in range(i + 1 if one == other else right_start, right_stop):
-                counts[min(rows[i], rows[j])] += 1
-
-
-@kernel(types.void(uint32s, uint32s, int64s, bools, int64s, int64s, int64s_out, int64s_out, int64s_out))
-def place(
+@kernel(types.int64(uint32s, uint32s, int64s, bools, int64s, int64s, uint64rows_out))
+def list_rows(
     left: NDArray[np.uint32],
     right: NDArray[np.uint32],
     number: NDArray[np.int64],
     complete: NDArray[np.bool_],
     rows: NDArray[np.int64],
     offsets: NDArray[np.int64],
-    cursor: NDArray[np.int64],
-    right_row: NDArray[np.int64],
-    pair_number: NDArray[np.int64],
-) -> None:
-    """Write the same row pairs, each at the cursor of its left row."""
+    out: NDArray[np.uint64],
+) -> int:
+    """Write for each pair of rows smaller row · 2³² + larger row, and the number; how many."""
+    at = 0
     for pair in range(len(left)):
         one, other = np.int64(left[pair]), np.int64(right[pair])
         left_start, left_stop, right_start, right_stop = extents(offsets, one, other, complete[pair])
         for i in range(left_start, left_stop):
             for j in range(i + 1 if one == other else right_start, right_stop):
-                at = cursor[min(rows[i], rows[j])]
-                cursor[min(rows[i], rows[j])] = at + 1
-                right_row[at] = max(rows[i], rows[j])
-                pair_number[at] = number[pair]
+                smaller, larger = np.uint64(min(rows[i], rows[j])), np.uint64(max(rows[i], rows[j]))
+                out[at, 0] = smaller << np.uint64(32) | larger
+                out[at, 1] = np.uint64(number[pair])
+                at += 1
+    return at

@@ -8,11 +8,15 @@ All records it reports have their line end; only the last one of a file may have
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
 from neardup.kernels import helper, int64s, int64s_out, kernel, uint8s, uint8s_out
+from neardup.kernels.murmur3 import pointer
+from neardup.kernels.words import copy, find, spread
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -22,6 +26,7 @@ LF = np.uint8(0x0A)
 CR = np.uint8(0x0D)
 SPACE = np.uint8(0x20)
 QUOTE = np.uint8(0x22)
+_LFS, _CRS, _QUOTES = (np.uint64(byte * 0x0101010101010101) for byte in (0x0A, 0x0D, 0x22))
 
 # The states of Python's csv module (Modules/_csv.c), as far as a dialect without escapes has them.
 _FIELD_START = np.uint8(0)
@@ -35,21 +40,19 @@ _found = types.UniTuple(types.int64, 2)  # numba has no types for its types
 @kernel(_found(uint8s, types.boolean, int64s_out, int64s_out))
 def line_records(data: Bytes, final: bool, starts: Ints, lengths: Ints) -> tuple[int, int]:
     r"""Lines: `\n`, `\r\n` or a lone `\r` ends one."""
+    source = pointer(data)
     size, room = len(data), len(starts)
-    count, start, i = 0, 0, 0
-    while i < size and count < room:
-        byte = data[i]
+    count, start = 0, 0
+    while count < room:
+        i = find(source, start, size, _LFS, _CRS, _CRS)
+        if i == size:
+            break
         i += 1
-        if byte > CR:
-            continue
-        if byte == CR:
+        if source[i - 1] == CR:
             if i < size:
-                if data[i] == LF:
-                    i += 1
+                i += int(source[i] == LF)
             elif not final:
                 break  # its \n may be the next byte
-        elif byte != LF:
-            continue
         starts[count] = start
         lengths[count] = i - start
         count += 1
@@ -65,14 +68,15 @@ def line_records(data: Bytes, final: bool, starts: Ints, lengths: Ints) -> tuple
 @kernel(_found(uint8s, types.boolean, int64s_out, int64s_out))
 def newline_records(data: Bytes, final: bool, starts: Ints, lengths: Ints) -> tuple[int, int]:
     r"""JSON lines: only `\n` ends one; lines of JSON's white space are none."""
+    source = pointer(data)
     size, room = len(data), len(starts)
-    count, start, i = 0, 0, 0
-    while i < size and count < room:
-        while i < size and (data[i] == SPACE or data[i] == TAB or data[i] == CR):
+    count, start = 0, 0
+    while start < size and count < room:
+        i = start
+        while i < size and (source[i] == SPACE or source[i] == TAB or source[i] == CR):
             i += 1
-        blank = i == size or data[i] == LF
-        while i < size and data[i] != LF:
-            i += 1
+        blank = i == size or source[i] == LF
+        i = find(source, i, size, _LFS, _LFS, _LFS)
         if i < size:
             i += 1
         elif not final:
@@ -197,10 +201,11 @@ def csv_records(
     data: Bytes, delimiter: np.uint8, final: bool, starts: Ints, lengths: Ints, fields: Ints
 ) -> tuple[int, int]:
     """CSV records and how many fields each has; blank lines are none."""
+    source, mark = pointer(data), spread(delimiter)
     size, room = len(data), len(starts)
     count, i = 0, 0
     while True:
-        while i < size and (data[i] == LF or data[i] == CR):
+        while i < size and (source[i] == LF or source[i] == CR):
             i += 1
         start = i
         if i == size or count == room:
@@ -209,23 +214,22 @@ def csv_records(
         cells = 1
         ended = False
         while i < size and not ended:
-            byte = data[i]
-            i += 1
             if state == _IN_QUOTES:
-                while byte != QUOTE and i < size:
-                    byte = data[i]
+                i = find(source, i, size, _QUOTES, _QUOTES, _QUOTES)
+                if i < size:
                     i += 1
-                if byte == QUOTE:
                     state = _QUOTE_IN_QUOTES
-            elif byte == delimiter:
+                continue
+            byte = source[i]
+            i += 1
+            if byte == delimiter:
                 cells += 1
                 state = _FIELD_START
             elif byte == LF:
                 ended = True
             elif byte == CR:
                 if i < size:
-                    if data[i] == LF:
-                        i += 1
+                    i += int(source[i] == LF)
                 elif not final:
                     return count, start  # its \n may be the next byte
                 ended = True
@@ -233,6 +237,7 @@ def csv_records(
                 state = _IN_QUOTES
             else:
                 state = _IN_FIELD
+                i = find(source, i, size, mark, _LFS, _CRS)
         if not ended and not final:
             return count, start
         starts[count] = start
@@ -249,6 +254,8 @@ def csv_cells(
 
     `out` has room for all bytes of the records; cell r is out[offsets[r]:offsets[r + 1]].
     """
+    source, mark = pointer(data), spread(delimiter)
+    target: Any = pointer(out)
     position = 0
     offsets[0] = 0
     for record in range(len(starts)):
@@ -257,39 +264,27 @@ def csv_cells(
         state = _FIELD_START
         cell = 0
         while i < stop and cell <= column:
-            byte = data[i]
-            i += 1
+            first = i
             if state == _IN_QUOTES:
-                if byte == QUOTE:
-                    state = _QUOTE_IN_QUOTES
-                    continue
-            elif byte == delimiter:
-                cell += 1
-                state = _FIELD_START
-                continue
-            elif byte == LF or byte == CR:
-                break
-            elif byte == QUOTE and state == _FIELD_START:
-                state = _IN_QUOTES
-                continue
-            elif byte == QUOTE and state == _QUOTE_IN_QUOTES:
-                state = _IN_QUOTES  # a doubled quote is one
+                last = find(source, i, stop, _QUOTES, _QUOTES, _QUOTES)
+                i = last + 1
+                state = _QUOTE_IN_QUOTES
             else:
-                state = _IN_FIELD
+                byte = source[i]
+                i += 1
+                if byte == delimiter:
+                    cell += 1
+                    state = _FIELD_START
+                    continue
+                if byte == LF or byte == CR:
+                    break
+                if byte == QUOTE and state != _IN_FIELD:
+                    last = first + int(state == _QUOTE_IN_QUOTES)  # a doubled quote is one
+                    state = _IN_QUOTES
+                else:
+                    last = i = find(source, i, stop, mark, _LFS, _CRS)
+                    state = _IN_FIELD
             if cell == column:
-                out[position] = byte
-                position += 1
-        offsets[record + 1] = position
-
-
-@kernel(types.void(uint8s, int64s, int64s, uint8s_out, int64s_out))
-def copy_ranges(data: Bytes, starts: Ints, lengths: Ints, out: Bytes, offsets: Ints) -> None:
-    """Put the ranges of `data` one behind the other into `out`; range r is out[offsets[r]:offsets[r + 1]]."""
-    position = 0
-    offsets[0] = 0
-    for record in range(len(starts)):
-        start, length = starts[record], lengths[record]
-        for i in range(length):  # a slice assignment would compile for 8 s: seen
-            out[position + i] = data[start + i]
-        position += length
+                copy(target, position, source, first, last - first)
+                position += last - first
         offsets[record + 1] = position

@@ -139,13 +139,15 @@ class FilesReader:
     def __init__(self, source: Input) -> None:
         self.source = source
 
-    def records(self, start: int, stop: int) -> Records:
-        return Records(np.arange(start, stop, dtype=np.int64), np.ones(stop - start, np.int64))
+    def records(self, slice: Slice) -> Records:
+        return Records(np.arange(slice.start, slice.stop, dtype=np.int64), np.ones(slice.rows, np.int64))
 
-    def texts(self, records: Records, picked: Ints | None) -> Texts:
+    def texts(self, slice: Slice, records: Records | None, picked: Ints | None) -> Texts:
+        records = records or self.records(slice)
         chosen = records.starts if picked is None else records.starts[picked]
         names = [self.source.files[number] for number in chosen.tolist()]
         return joined([decoded(read_plain(os.path.join(self.source.body, name)), name).text for name in names])
 
-    def cells(self, records: Records, picked: Ints) -> list[tuple[str, ...]]:
+    def cells(self, slice: Slice, records: Records | None, picked: Ints) -> list[tuple[str, ...]]:
+        records = records or self.records(slice)
         return [(given_path(self.source, number),) for number in records.starts[picked].tolist()]

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from neardup.kernels.records import copy_ranges
+from neardup.kernels.ranges import copy_ranges
 from neardup.ragged import Texts
 from neardup.sources.encodings import is_utf8, to_utf8
 
@@ -60,6 +60,18 @@ def borders_by(find: Callable[..., tuple[int, int]], data: Bytes, final: bool, *
             break
     starts, lengths, *fields = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Borders(starts, lengths, consumed, fields[0] if fields else None)
+
+
+def runs(starts: Ints, lengths: Ints, gap: int = 0) -> tuple[Ints, Ints, Ints]:
+    """Ranges in ascending order, joined where no more than `gap` bytes lie between two: starts and lengths of the
+    runs, and the number of the run that each range is in.
+    """
+    stops = starts + lengths
+    opens = np.ones(len(starts), np.bool_)
+    opens[1:] = starts[1:] - stops[:-1] > gap
+    firsts = np.flatnonzero(opens)
+    begins = starts[firsts]
+    return begins, stops[np.append(firsts[1:], len(starts)) - 1] - begins, np.cumsum(opens) - 1
 
 
 def gathered(data: Bytes, starts: Ints, lengths: Ints) -> Texts:

@@ -92,10 +92,11 @@ class ParquetReader:
     def __init__(self, source: Input) -> None:
         self.source = source
 
-    def records(self, start: int, stop: int) -> Records:
-        return Records(np.arange(start, stop, dtype=np.int64), np.ones(stop - start, np.int64))
+    def records(self, slice: Slice) -> Records:
+        return Records(np.arange(slice.start, slice.stop, dtype=np.int64), np.ones(slice.rows, np.int64))
 
-    def texts(self, records: Records, picked: Ints | None) -> Texts:
+    def texts(self, slice: Slice, records: Records | None, picked: Ints | None) -> Texts:
+        records = records or self.records(slice)
         column = self.source.column
         assert column is not None
         rows = records.starts if picked is None else records.starts[picked]
@@ -106,7 +107,8 @@ class ParquetReader:
             texts = as_strings(values)
         return recoded(_texts(texts), "utf-8")
 
-    def cells(self, records: Records, picked: Ints) -> list[tuple[str, ...]]:
+    def cells(self, slice: Slice, records: Records | None, picked: Ints) -> list[tuple[str, ...]]:
+        records = records or self.records(slice)
         rows = records.starts[picked]
         columns = [
             [_cell(value) for value in self._values(records, rows, column).to_pylist()]

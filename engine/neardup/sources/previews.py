@@ -16,7 +16,7 @@ from neardup.sources.csv import Csv, header_of, sniffed
 from neardup.sources.files import decoded
 from neardup.sources.finding import Found, delimiter_of, find
 from neardup.sources.formats import Bytes, RecordFormat
-from neardup.sources.jsonl import Jsonl
+from neardup.sources.jsonl import Jsonl, Seen
 from neardup.sources.lines import Blocks, Lines
 from neardup.sources.parquet import first_rows
 
@@ -93,8 +93,10 @@ def _read_as(found: Found, body: Bytes, whole: bool, encoding: str) -> tuple[Rec
         names = header_of(body, whole, delimiter, encoding).columns
         return Csv(delimiter, encoding, columns=len(names)), names, 1
     if found.format == "jsonl":
-        borders = Jsonl(None, encoding).borders(body, whole)
-        names = Jsonl(None, encoding).names(body, borders.starts, borders.lengths)
+        form, seen = Jsonl(None, encoding), Seen()
+        borders = form.borders(body, whole)
+        form.inspect(body, borders.starts, borders.lengths, seen, valid=encodings.is_utf8(body.data))
+        names = tuple(seen.names)
         return Jsonl(None, encoding, names), names, 0
     return (Blocks(encoding) if found.format == "blank-lines" else Lines(encoding)), ("text",), 0
 

@@ -18,11 +18,13 @@ from neardup.sources.corpus import Corpus, Input, Records, Slice
 from neardup.sources.csv import Csv
 from neardup.sources.encodings import body_encoding
 from neardup.sources.finding import unreadable
-from neardup.sources.formats import Bytes, Ints, RecordFormat, strings
+from neardup.sources.formats import Bytes, Ints, RecordFormat, runs, strings
 from neardup.sources.jsonl import BrokenRecord, Jsonl
 from neardup.sources.lines import Blocks, Lines
 
 _KEPT_BORDERS = 8  # slices whose borders a screen goes back to
+_GAP = 2**14  # bytes that are read to spare a call: as long as one takes
+_BLOCK = 2**20
 
 
 class Location(NamedTuple):
@@ -34,30 +36,29 @@ class Location(NamedTuple):
 
 
 class Reader(Protocol):
-    def records(self, start: int, stop: int) -> Records: ...
+    """Of one input. Where the records of a slice are not given, they are found in the same pass over its bytes."""
 
-    def texts(self, records: Records, picked: Ints | None) -> Texts: ...
+    def records(self, slice: Slice) -> Records: ...
 
-    def cells(self, records: Records, picked: Ints) -> list[tuple[str, ...]]: ...
+    def texts(self, slice: Slice, records: Records | None, picked: Ints | None) -> Texts: ...
+
+    def cells(self, slice: Slice, records: Records | None, picked: Ints) -> list[tuple[str, ...]]: ...
 
 
 def records_of(corpus: Corpus, slice: Slice) -> Records:
     """The borders of all records of a slice; SourceError where the input is not what was scanned."""
-    source = corpus.inputs[slice.input]
-    records = reader_of(source).records(slice.start, slice.stop)
-    if len(records.starts) != slice.rows:
-        raise SourceError(changed(source))
-    return records
+    return reader_of(corpus.inputs[slice.input]).records(slice)
 
 
 def texts_of(
     corpus: Corpus, slice: Slice, records: Records | None = None, picked: NDArray[np.int64] | None = None
 ) -> Texts:
-    """The texts of a slice, or of the positions `picked` in it, in that order; valid UTF-8."""
-    source = corpus.inputs[slice.input]
-    if records is None:
-        records = records_of(corpus, slice)
-    return reader_of(source).texts(records, picked)
+    """The texts of a slice, or of the positions `picked` in it, in that order; valid UTF-8.
+
+    Without `records` the slice is read once and whole; with them no more than is picked.
+    SourceError as in `records_of`, and where a record is broken.
+    """
+    return reader_of(corpus.inputs[slice.input]).texts(slice, records, picked)
 
 
 def texts_at(corpus: Corpus, rows: Sequence[int]) -> list[str]:
@@ -101,7 +102,7 @@ def cells_of(
     Lines and blank-lines have one column `text`, files one column `path`. A JSON value that is no string is its JSON.
     """
     source = corpus.inputs[slice.input]
-    rows = reader_of(source).cells(records or records_of(corpus, slice), picked)
+    rows = reader_of(source).cells(slice, records, picked)
     own, wanted = columns_of(source), original_columns(corpus)
     if own == wanted:
         return rows
@@ -149,49 +150,68 @@ class ByteReader:
         self.source = source
         self.form = form
 
-    def records(self, start: int, stop: int) -> Records:
-        borders = self.form.borders(self.bytes(start, stop), True)
-        return Records(borders.starts + start, borders.lengths)
+    def records(self, slice: Slice) -> Records:
+        _, starts, lengths = self.window(slice)
+        return Records(starts + slice.start, lengths)
 
-    def texts(self, records: Records, picked: Ints | None) -> Texts:
+    def texts(self, slice: Slice, records: Records | None, picked: Ints | None) -> Texts:
         try:
-            return self.form.texts(*self._taken(records, picked))
+            return self.form.texts(*self._taken(slice, records, picked))
         except BrokenRecord as error:
             number = error.record if picked is None else int(picked[error.record])
-            before = self.bytes(0, int(records.starts[number]))
-            line = int(np.count_nonzero(before == 0x0A)) + 1
+            before = int((records or self.records(slice)).starts[number])
+            blocks = (self.bytes(first, min(first + _BLOCK, before)) for first in range(0, before, _BLOCK))
+            line = 1 + sum(int(np.count_nonzero(block == 0x0A)) for block in blocks)
             raise SourceError(f"{self.source.path}:{line}: {error}") from None
 
-    def cells(self, records: Records, picked: Ints) -> list[tuple[str, ...]]:
-        return self.form.cells(*self._taken(records, picked))
+    def cells(self, slice: Slice, records: Records | None, picked: Ints) -> list[tuple[str, ...]]:
+        return self.form.cells(*self._taken(slice, records, picked))
+
+    def window(self, slice: Slice) -> tuple[Bytes, Ints, Ints]:
+        """The bytes of a slice, and where its records are in them: starts and lengths."""
+        data = self.bytes(slice.start, slice.stop)
+        borders = self.form.borders(data, True)
+        if len(borders.starts) != slice.rows:
+            raise SourceError(changed(self.source))
+        return data, borders.starts, borders.lengths
 
     def bytes(self, start: int, stop: int) -> Bytes:
+        return self._read(np.array([start]), np.array([stop - start]))
+
+    def _read(self, starts: Ints, sizes: Ints) -> Bytes:
+        """These ranges of the body, one behind the other."""
+        data = np.empty(int(sizes.sum()), np.uint8)
         try:
             with Path(self.source.body).open("rb", buffering=0) as body:
-                data = bytearray(stop - start)
-                view, done = memoryview(data), 0
-                while done < len(data) and (read := os.preadv(body.fileno(), [view[done:]], start + done)):
-                    done += read
+                done = 0
+                for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
+                    stop = done + size
+                    while done < stop:
+                        read = os.preadv(body.fileno(), [data[done:stop].data], start + size - (stop - done))
+                        if not read:
+                            raise SourceError(changed(self.source))
+                        done += read
         except OSError as error:
             raise SourceError(unreadable(self.source.path, error)) from None
-        if done < len(data):
-            raise SourceError(changed(self.source))
-        return np.frombuffer(data, np.uint8)
+        return data
 
-    def _taken(self, records: Records, picked: Ints | None) -> tuple[Bytes, Ints, Ints]:
-        """Bytes, and the starts and lengths of the records in them: the whole slice, or only the records picked."""
+    def _taken(self, slice: Slice, records: Records | None, picked: Ints | None) -> tuple[Bytes, Ints, Ints]:
+        """Bytes, and the starts and lengths of the records asked for in them."""
+        if records is None:
+            data, starts, lengths = self.window(slice)
+            return (data, starts, lengths) if picked is None else (data, starts[picked], lengths[picked])
         starts, lengths = records.starts, records.lengths
-        if not len(starts) or (picked is not None and not len(picked)):
-            return np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64)
-        if picked is None or len(picked) > len(starts) // 2:
-            first = int(starts[0])
-            data = self.bytes(first, int(starts[-1] + lengths[-1]))
-            chosen = slice(None) if picked is None else picked
-            return data, starts[chosen] - first, lengths[chosen]
-        sizes = lengths[picked]
-        ranges = zip(starts[picked].tolist(), sizes.tolist(), strict=True)
-        data = np.concatenate([self.bytes(start, start + size) for start, size in ranges])
-        return data, np.cumsum(sizes) - sizes, sizes
+        if picked is not None:
+            starts, lengths = starts[picked], lengths[picked]
+        if not len(starts):
+            return np.empty(0, np.uint8), starts, lengths
+        # Records with little between them are read together.
+        order = np.argsort(starts, kind="stable")
+        begins, sizes, run = runs(starts[order], lengths[order], _GAP)
+        data = self._read(begins, sizes)
+        local = np.empty(len(starts), np.int64)
+        local[order] = starts[order] - (begins - (np.cumsum(sizes) - sizes))[run]
+        return data, local, lengths
 
 
 def _by_slice(corpus: Corpus, rows: Sequence[int]) -> list[tuple[Slice, list[int]]]:

@@ -21,7 +21,7 @@ from neardup.sources.corpus import Corpus, Input, Reading, Scanned, Slice
 from neardup.sources.csv import Csv, Header, header_of, ragged_warning, sniffed
 from neardup.sources.finding import Found, compression_of, delimiter_of, find, unreadable
 from neardup.sources.formats import Borders, Bytes, Ints, RecordFormat
-from neardup.sources.jsonl import BrokenRecord, Jsonl, may_hold_surrogates
+from neardup.sources.jsonl import BrokenRecord, Jsonl, Seen
 from neardup.sources.reading import format_of
 
 SLICE_BYTES = 8 * 2**20
@@ -216,7 +216,7 @@ def _scan_body(
     checksum = mmh3.mmh3_x64_128()
     checksum.update(data[: head.end].data)
     slices: list[Slice] = []
-    names = dict.fromkeys(head.columns)
+    seen = Seen()
     ragged = _Ragged()
     rows, replaced, at = 0, 0, head.end
     pulse(head.end)
@@ -224,7 +224,8 @@ def _scan_body(
         borders = _next_borders(form, data[at:], slice_bytes)
         window = data[at : at + borders.consumed]
         checksum.update(window.data)
-        if not encodings.is_utf8(window.data) or of_body != "utf-8":
+        valid = encodings.is_utf8(window.data)
+        if not valid or of_body != "utf-8":
             if encoding is None:
                 pulse(len(data) - at)
                 return guessed(at + encodings.first_not_utf8(window.data))
@@ -232,7 +233,7 @@ def _scan_body(
         if borders.fields is not None:
             ragged.add(borders.fields, len(head.columns), rows)
         if isinstance(form, Jsonl):
-            replaced += _checked(form, about, data, at, borders, names)
+            replaced += _inspected(form, about, data, at, borders, seen, valid=valid)
         count = len(borders.starts)
         if count:
             slices.append(Slice(input=position, start=at, stop=at + borders.consumed, first_row=rows, rows=count))
@@ -251,7 +252,7 @@ def _scan_body(
         about,
         encoding=encoding or "utf-8",
         delimiter=head.delimiter,
-        columns=tuple(names) if about.format == "jsonl" else head.columns,
+        columns=tuple(seen.names) if about.format == "jsonl" else head.columns,
         header=(0, head.end),
         rows=rows,
         checksum=checksum.digest().hex(),
@@ -321,34 +322,31 @@ def _early_field(data: Bytes, about: Input, encoding: str, reading: Reading) -> 
     form = Jsonl(None, encoding)
     borders = _next_borders(form, data, _HEAD)
     first = slice(0, _FIRST_RECORDS)
-    names: dict[str, None] = {}
-    _checked(form, about, data, 0, Borders(borders.starts[first], borders.lengths[first], 0), names)
+    borders = Borders(borders.starts[first], borders.lengths[first], borders.consumed)
+    seen = Seen()
+    _inspected(form, about, data, 0, borders, seen, valid=encodings.is_utf8(data[: borders.consumed].data))
+    names = tuple(seen.names)
     if not names:
         return None
     try:
-        return tuple(names)[text_column(tuple(names), reading.text_column, about.path)]
+        return names[text_column(names, reading.text_column, about.path)]
     except ColumnError:
         if reading.text_column is None:
             raise
         return None
 
 
-def _checked(form: Jsonl, about: Input, data: Bytes, at: int, borders: Borders, names: dict[str, None]) -> int:
-    """Read every record once; collect the names of the fields. Returns how many halves of surrogate pairs there are."""
-    whole = data.data
-    halves, escapes = 0, may_hold_surrogates(whole[at : at + borders.consumed])
-    starts = (borders.starts + at).tolist()
-    for place, (start, length) in enumerate(zip(starts, borders.lengths.tolist(), strict=True)):
-        try:
-            keys, count = form.check(whole[start : start + length], place, escapes)
-        except BrokenRecord as error:
-            line = int(np.count_nonzero(data[:start] == _LF)) + 1
-            raise SourceError(f"{about.path}:{line}: {error}") from None
-        halves += count
-        for key in keys:
-            if key not in names:
-                names[key] = None
-    return halves
+def _inspected(
+    form: Jsonl, about: Input, data: Bytes, at: int, borders: Borders, seen: Seen, *, valid: bool
+) -> int:
+    """Read every record of the window at `at` once, as `Jsonl.inspect` does; SourceError names the line."""
+    try:
+        window = data[at : at + borders.consumed]
+        return form.inspect(window, borders.starts, borders.lengths, seen, valid=valid)
+    except BrokenRecord as error:
+        before = at + int(borders.starts[error.record])
+        line = 1 + sum(int(np.count_nonzero(data[first:before][:_HEAD] == _LF)) for first in range(0, before, _HEAD))
+        raise SourceError(f"{about.path}:{line}: {error}") from None
 
 
 def _with_text_column(about: Input, reading: Reading) -> Input:

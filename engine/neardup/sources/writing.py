@@ -15,8 +15,8 @@ from neardup.pulse import Pulse, unwatched
 from neardup.sources import encodings, parquet
 from neardup.sources.corpus import Corpus, Format, Input, Slice
 from neardup.sources.files import given_path
-from neardup.sources.formats import gathered
-from neardup.sources.reading import ByteReader, format_of, records_of
+from neardup.sources.formats import Bytes, Ints, gathered, runs
+from neardup.sources.reading import ByteReader, format_of
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
@@ -73,24 +73,27 @@ def _write_bytes(corpus: Corpus, kept: NDArray[np.bool_], target: BinaryIO, puls
     first = corpus.inputs[0]
     copied = not encodings.keeps_ascii(first.encoding)
 
-    def put(data: bytes) -> None:
-        target.write(_encoded(data, first.encoding) if copied else data)
+    def put(data: bytes | memoryview) -> None:
+        target.write(_encoded(bytes(data), first.encoding) if copied else data)
 
-    put(_reader(first).bytes(*first.header).tobytes())
-    end = _line_end(corpus)
+    put(_reader(first).bytes(*first.header).data)
     last, last_input = b"", 0
     for slice in corpus.slices:
         chosen = np.flatnonzero(_kept_of(kept, slice))
         if len(chosen):
-            source = corpus.inputs[slice.input]
-            records = records_of(corpus, slice)
-            data = _reader(source).bytes(slice.start, slice.stop)
-            texts = gathered(data, records.starts[chosen] - slice.start, records.lengths[chosen]).data.tobytes()
+            data, starts, lengths = _reader(corpus.inputs[slice.input]).window(slice)
             if last and slice.input != last_input:
-                put(_missing(last, first.format, end))
-            put(texts)
-            last, last_input = texts, slice.input
+                put(_missing(last, first.format, _line_end(corpus)))
+            put(_together(data, starts[chosen], lengths[chosen]).data)
+            start = int(starts[chosen[-1]])
+            last, last_input = data[start : start + int(lengths[chosen[-1]])].tobytes(), slice.input
         pulse(slice.rows)
+
+
+def _together(data: Bytes, starts: Ints, lengths: Ints) -> Bytes:
+    """The records, one behind the other; a view where they lie so."""
+    begins, sizes, _ = runs(starts, lengths)
+    return data[begins[0] : begins[0] + sizes[0]] if len(begins) == 1 else gathered(data, begins, sizes).data
 
 
 def _reader(source: Input) -> ByteReader:
@@ -111,9 +114,8 @@ def _line_end(corpus: Corpus) -> bytes:
     source, slice = corpus.inputs[0], corpus.slices[0]
     line = _reader(source).bytes(*source.header).tobytes()
     if source.format != "csv":
-        records = records_of(corpus, slice)
-        start = int(records.starts[0])
-        line = _reader(source).bytes(start, start + int(records.lengths[0])).tobytes()
+        data, starts, lengths = _reader(source).window(slice)
+        line = data[starts[0] : starts[0] + lengths[0]].tobytes()
     found = _LINE_END.search(line if source.format == "blank-lines" else line[-2:])
     return found[0] if found else b"\n"
 

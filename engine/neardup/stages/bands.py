@@ -8,22 +8,25 @@ know nothing of each other but which buckets are unlisted: too large to list the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neardup.kernels import bands as kernels
+from neardup.kernels.exchange import not_alone
 from neardup.pulse import Pulse, unwatched
 
-ENTRY = np.dtype([("key", "<u8"), ("document", "<u4"), ("band", "<u4")])
+LOW = np.uint64(0xFFFFFFFF)
+HALF = np.uint64(32)
 
 SignaturesOf = Callable[[NDArray[np.uint32]], NDArray[np.uint32]]
 """Documents, sorted, each once: uint32[m] -> their signatures uint32[m, num_perm]."""
 
 BLOCK_BYTES = 16 << 20  # of signatures gathered at a time: some 10 ms, and as much to compare them
 KEYS_A_CALL = 1 << 17  # 20 to 60 ns each
+ENTRIES_A_CALL = 1 << 20  # 2 ns each
 BANDS_A_CALL = 1 << 21  # bands of a pair compared: 1 to 5 ns each
 PAIRS_A_BLOCK = 1 << 20
 
@@ -53,12 +56,10 @@ class Buckets:
 class Unlisted:
     """Who lies in an unlisted bucket, over all parts: what each part must know of the others.
 
-    bands      how many bands there are
     members    uint64[n], ascending: band · 2³² + document
     smallest   uint32[n]: the smallest document of that bucket
     """
 
-    bands: int
     members: NDArray[np.uint64]
     smallest: NDArray[np.uint32]
 
@@ -69,31 +70,28 @@ def entries_of(
     bands: range,
     rows: int,
     pulse: Pulse = unwatched,
-) -> NDArray[np.void]:
-    """The key of every document in some of the bands: ENTRY[documents · bands], document after document.
+) -> NDArray[np.uint64]:
+    """The key of every document in some of the bands: uint64[documents · bands, 2], document after document.
 
     signatures   uint32[documents, num_perm]; documents ascending, without the empty one
     bands        consecutive, (last + 1) · rows ≤ num_perm
 
-    A key is the first 64 bits of MurmurHash3 x64 128 of the band's little-endian slots, seed = band.
-    The pulse counts entries.
+    An entry is a key and band · 2³² + document. A key is the first 64 bits of MurmurHash3 x64 128 of the band's
+    little-endian slots, seed = band. The pulse counts entries.
     """
     count, width = signatures.shape
-    entries = np.empty((count, len(bands)), ENTRY)
-    entries["document"] = documents[:, None]
-    entries["band"] = np.array(bands, np.uint32)
+    entries = np.empty((count * len(bands), 2), np.uint64)
     step = max(1, KEYS_A_CALL // max(1, len(bands)))
     for start in range(0, count, step):
         data = np.ascontiguousarray(signatures[start : start + step], "<u4").view(np.uint8)
-        keys = np.empty((len(data), len(bands)), np.uint64)
-        kernels.keys(data.reshape(-1), 4 * width, bands.start, rows, keys)
-        entries["key"][start : start + step] = keys
-        pulse(keys.size)
-    return entries.reshape(-1)
+        some = entries[start * len(bands) : (start + len(data)) * len(bands)]
+        kernels.keys(data.reshape(-1), 4 * width, bands.start, rows, documents[start : start + step], some)
+        pulse(len(some))
+    return entries
 
 
 def buckets_of(
-    entries: NDArray[np.void], signatures_of: SignaturesOf, rows: int, pulse: Pulse = unwatched
+    entries: NDArray[np.uint64], signatures_of: SignaturesOf, rows: int, pulse: Pulse = unwatched
 ) -> Buckets:
     """The buckets among entries that are sorted by key, those of a band by document inside a key.
 
@@ -101,39 +99,48 @@ def buckets_of(
     documents whose key is not alone are asked for, in blocks of at most BLOCK_BYTES of signatures. Buckets come in
     the order of the keys, and inside a key of band and smallest document. The pulse counts entries.
     """
-    entries = _by_band_inside_a_key(entries)
-    pulse(0)
-    begins = np.ones(len(entries), np.bool_)
-    begins[1:] = (entries["key"][1:] != entries["key"][:-1]) | (entries["band"][1:] != entries["band"][:-1])
+    together = _not_alone(entries, pulse)
+    keys, values = _by_band_inside_a_key(together[:, 0], together[:, 1])
+    begins = np.ones(len(keys), np.bool_)
+    begins[1:] = (keys[1:] != keys[:-1]) | (values[1:] >> HALF != values[:-1] >> HALF)
     alone = begins.copy()
     alone[:-1] &= begins[1:]
-    together = np.flatnonzero(~alone)
-    pulse(len(entries) - len(together))
-    documents, band = entries["document"][together], entries["band"][together]
-    runs = np.flatnonzero(begins[together])
-    run = np.repeat(runs, np.diff(runs, append=len(together)))
+    if alone.any():  # where keys of two bands collide
+        begins, values = begins[~alone], values[~alone]
+    pulse(len(entries) - len(values))
+    documents, band = (values & LOW).astype(np.uint32), (values >> HALF).astype(np.uint32)
+    runs = np.flatnonzero(begins)
+    run = np.repeat(runs, np.diff(runs, append=len(values)))
     representative = _representatives(documents, band, run, signatures_of, rows, pulse)
-    # A run whose rows are all the same is in order already, and sorting what is sorted is one pass.
-    order = np.argsort(representative, kind="stable")
-    bounds = np.flatnonzero(np.diff(representative[order], prepend=-1, append=len(together)))
+    if not np.array_equal(representative, run):  # else every run has the same rows throughout, and is a bucket
+        order = np.argsort(representative, kind="stable")
+        documents, band, representative = documents[order], band[order], representative[order]
+    bounds = np.flatnonzero(np.diff(representative, prepend=-1, append=-1))
     sizes = np.diff(bounds)
     several = sizes > 1
     offsets = np.zeros(np.count_nonzero(several) + 1, np.int64)
     np.cumsum(sizes[several], out=offsets[1:])
-    return Buckets(documents[order][np.repeat(several, sizes)], offsets, band[order][bounds[:-1]][several])
+    members = documents if several.all() else documents[np.repeat(several, sizes)]
+    return Buckets(members, offsets, band[bounds[:-1]][several])
 
 
-def unlisted_of(parts: Iterable[Buckets], limit: int, bands: int) -> Unlisted:
-    """What all parts must know of the buckets that hold more than `limit` documents."""
-    members, smallest = [np.empty(0, np.uint64)], [np.empty(0, np.uint32)]
-    for buckets in parts:
-        for bucket in np.flatnonzero(buckets.sizes > limit):
-            documents = buckets.documents[buckets.offsets[bucket] : buckets.offsets[bucket + 1]]
-            members.append(documents.astype(np.uint64) | np.uint64(int(buckets.band[bucket]) << 32))
-            smallest.append(np.full(len(documents), documents[0]))
-    all_members = np.concatenate(members)
-    order = np.argsort(all_members)
-    return Unlisted(bands, all_members[order], np.concatenate(smallest)[order])
+def unlisted_of(buckets: Buckets, limit: int) -> Unlisted:
+    """Who lies in one of these buckets that holds more than `limit` documents."""
+    large = np.flatnonzero(buckets.sizes > limit)
+    picked = np.repeat(buckets.sizes > limit, buckets.sizes)
+    sizes = buckets.sizes[large]
+    members = buckets.documents[picked] | np.repeat(buckets.band[large].astype(np.uint64) << HALF, sizes)
+    order = np.argsort(members)
+    smallest = np.repeat(buckets.documents[buckets.offsets[large]], sizes)
+    return Unlisted(members[order], smallest[order])
+
+
+def merged(parts: Sequence[Unlisted]) -> Unlisted:
+    """What all parts must know, of what each has."""
+    members = np.concatenate([np.empty(0, np.uint64), *(part.members for part in parts)])
+    smallest = np.concatenate([np.empty(0, np.uint32), *(part.smallest for part in parts)])
+    order = np.argsort(members)
+    return Unlisted(members[order], smallest[order])
 
 
 def not_examined(buckets: Buckets, limit: int) -> tuple[int, int]:
@@ -147,6 +154,7 @@ def candidates_of(
     limit: int,
     unlisted: Unlisted,
     signatures_of: SignaturesOf,
+    bands: int,
     rows: int,
     pulse: Pulse = unwatched,
 ) -> Iterator[NDArray[np.uint32]]:
@@ -166,12 +174,12 @@ def candidates_of(
         numbers, at = np.unique(pieces.documents, return_inverse=True)
         signatures = np.ascontiguousarray(signatures_of(numbers), np.uint32)
         pulse(0)
-        heads = np.ascontiguousarray(signatures[:, : unlisted.bands * rows : rows])
+        heads = np.ascontiguousarray(signatures[:, : bands * rows : rows])
         cursor = np.zeros(3, np.int64)
         while cursor[0] < len(pieces.band):
             filled += kernels.pairs(
                 heads, signatures, at, pieces.documents, pieces.offsets, pieces.lefts, pieces.band, pieces.listed,
-                unlisted.bands, rows, unlisted.members, unlisted.smallest, BANDS_A_CALL, cursor, block[filled:],
+                bands, rows, unlisted.members, unlisted.smallest, BANDS_A_CALL, cursor, block[filled:],
             )
             pulse(0)
             if filled == len(block):
@@ -182,13 +190,25 @@ def candidates_of(
         yield block[:filled].copy()
 
 
-def _by_band_inside_a_key(entries: NDArray[np.void]) -> NDArray[np.void]:
+def _not_alone(entries: NDArray[np.uint64], pulse: Pulse) -> NDArray[np.uint64]:
+    """The entries whose key occurs more than once."""
+    found = [np.empty((0, 2), np.uint64)]
+    for first in range(0, len(entries), ENTRIES_A_CALL):
+        positions = np.empty(min(ENTRIES_A_CALL, len(entries) - first), np.int64)
+        count = not_alone(entries, first, first + len(positions), positions)
+        found.append(entries[positions[:count]])
+        pulse(0)
+    return np.concatenate(found)
+
+
+def _by_band_inside_a_key(
+    keys: NDArray[np.uint64], values: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Entries arrive in this order, but where keys of two bands collide: of 10⁸ keys once in four thousand runs."""
-    one, other = entries[:-1], entries[1:]
-    ascending = (one["band"] < other["band"]) | (one["band"] == other["band"]) & (one["document"] < other["document"])
-    if (ascending | (one["key"] != other["key"])).all():
-        return entries
-    return entries[np.lexsort((entries["document"], entries["band"], entries["key"]))]
+    if ((keys[1:] != keys[:-1]) | (values[1:] > values[:-1])).all():
+        return keys, values
+    order = np.lexsort((values, keys))
+    return keys[order], values[order]
 
 
 def _representatives(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from neardup.settings import ClusterMode
 
 # A random access to an array of 10,000,000 documents costs about 50 ns, and an edge needs four.
 EDGES_A_CALL = 1 << 16
+PAIRS_LOOKED_AT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,20 @@ class Kept:
 
 
 def components_of(
-    count: int, left: NDArray[np.uint32], right: NDArray[np.uint32], pulse: Pulse = unwatched
+    count: int,
+    left: NDArray[np.uint32],
+    right: NDArray[np.uint32],
+    accepted: NDArray[np.bool_] | None = None,
+    pulse: Pulse = unwatched,
 ) -> NDArray[np.int64]:
-    """The connected components of `count` nodes under edges left - right: int64[count], the smallest member of each."""
+    """The connected components of `count` nodes under edges left - right: int64[count], the smallest member of each.
+
+    Of the edges only those `accepted`. They are read part by part, so that they may lie on the disk.
+    """
     parent = np.arange(count)
     for part in _parts(len(left)):
-        kernels.unite(parent, left[part], right[part])
+        chosen = slice(None) if accepted is None else accepted[part]
+        kernels.unite(parent, left[part][chosen], right[part][chosen])
         pulse(0)
     kernels.flatten(parent)
     return parent
@@ -64,21 +74,23 @@ def clustered(
     Jaccard, ties going to the earlier in keep order. Copies of one document are a pair at J = 1. Empty rows are
     in no cluster and are kept.
     """
-    order = np.arange(len(documents.document_of_row)) if order is None else order
-    left, right = pairs.left[accepted], pairs.right[accepted]
-    component = components_of(len(documents), left, right, pulse)
-    place = _places(documents, order)
+    component = components_of(len(documents), pairs.left, pairs.right, accepted, pulse)
+    # In the order of rows a document's place is its first row, and the first of a component is its root.
+    place = documents.first_row if order is None else _places(documents, order)
     if mode == "star":
-        stands_for = _star(place, left, right, pairs.overlap[accepted], pairs.union[accepted], pulse)
-        place_of_kept = place[stands_for]
+        first_place = place[_star(place, pairs, accepted, order is None, pulse)]
+    elif order is None:
+        first_place = place[component]
     else:
-        first_place = np.full(len(documents), len(order))
-        np.minimum.at(first_place, component, place)
-        place_of_kept = first_place[component]
-    component_of_row = component[documents.document_of_row]
-    alone = np.bincount(component_of_row, minlength=len(documents))[component_of_row] == 1
-    label = np.where(alone, -1, documents.first_row[component_of_row])
-    kept = order[place_of_kept][documents.document_of_row]
+        least = np.full(len(documents), len(order))
+        np.minimum.at(least, component, place)
+        first_place = least[component]
+    kept_by_document = first_place if order is None else order[first_place]
+    rows_of_component = np.zeros(len(documents), np.int64)
+    np.add.at(rows_of_component, component, documents.copies)
+    label_of_document = np.where(rows_of_component[component] == 1, -1, documents.first_row[component])
+    label = label_of_document[documents.document_of_row]
+    kept = kept_by_document[documents.document_of_row]
     if documents.empty >= 0:
         empty_rows = documents.rows_by_document[slice(*documents.offsets[documents.empty : documents.empty + 2])]
         label[empty_rows] = -1
@@ -130,41 +142,55 @@ def _places(documents: Documents, order: NDArray[np.int64]) -> NDArray[np.int64]
     return np.minimum.reduceat(place_of_row[documents.rows_by_document], documents.offsets[:-1])
 
 
+_Edges = tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]]
+
+
 def _star(
-    place: NDArray[np.int64],
-    left: NDArray[np.uint32],
-    right: NDArray[np.uint32],
-    overlap: NDArray[np.uint32],
-    union: NDArray[np.uint32],
-    pulse: Pulse,
+    place: NDArray[np.int64], pairs: Pairs, accepted: NDArray[np.bool_], by_rows: bool, pulse: Pulse
 ) -> NDArray[np.int64]:
     """int64[documents]: the document that stands for each, itself where it is kept.
 
     Copies of a document have the same neighbours, so the walk over rows is one over documents, each at the place
     of its first row.
     """
-    swap = place[left] > place[right]
-    earlier, later = np.where(swap, right, left), np.where(swap, left, right)
     # A document's fate is known once all edges from earlier ones have been seen: so by their earlier end.
-    walk = np.argsort(place[earlier], kind="stable")
-    earlier, later = earlier[walk], later[walk]
-    overlap, union = overlap[walk], union[walk]
+    edges = partial(_edges_by_rows, pairs, accepted) if by_rows else partial(_edges, *_walk(place, pairs, accepted))
     removed = np.zeros(len(place), np.bool_)
-    for part in _parts(len(left)):
-        kernels.walk(earlier[part], later[part], removed)
+    for earlier, later, _, _ in edges():
+        kernels.walk(earlier, later, removed)
         pulse(0)
     stands_for = np.arange(len(place))
     best_overlap, best_union = np.zeros((2, len(place)), np.uint32)
-    for part in _parts(len(left)):
-        kernels.choose(
-            earlier[part], later[part], overlap[part], union[part], removed, place, stands_for, best_overlap, best_union
-        )
+    for earlier, later, overlap, union in edges():
+        kernels.choose(earlier, later, overlap, union, removed, place, stands_for, best_overlap, best_union)
         pulse(0)
     return stands_for
 
 
-def _parts(edges: int) -> Iterator[slice]:
-    return (slice(start, start + EDGES_A_CALL) for start in range(0, edges, EDGES_A_CALL))
+def _edges_by_rows(pairs: Pairs, accepted: NDArray[np.bool_]) -> Iterator[_Edges]:
+    """In the order of rows pairs come by their earlier end as they are, part by part from the disk."""
+    for part in _parts(len(pairs)):
+        columns = (pairs.left, pairs.right, pairs.overlap, pairs.union)
+        earlier, later, overlap, union = (column[part][accepted[part]] for column in columns)
+        yield earlier, later, overlap, union
+
+
+def _walk(place: NDArray[np.int64], pairs: Pairs, accepted: NDArray[np.bool_]) -> _Edges:
+    left, right = pairs.left[accepted], pairs.right[accepted]
+    swap = place[left] > place[right]
+    earlier, later = np.where(swap, right, left), np.where(swap, left, right)
+    walk = np.argsort(place[earlier], kind="stable")
+    return earlier[walk], later[walk], pairs.overlap[accepted][walk], pairs.union[accepted][walk]
+
+
+def _edges(*columns: NDArray[np.uint32]) -> Iterator[_Edges]:
+    for part in _parts(len(columns[0])):
+        earlier, later, overlap, union = (column[part] for column in columns)
+        yield earlier, later, overlap, union
+
+
+def _parts(count: int, step: int = EDGES_A_CALL) -> Iterator[slice]:
+    return (slice(start, start + step) for start in range(0, count, step))
 
 
 def _to_kept(
@@ -182,14 +208,17 @@ def _to_kept(
 
 
 def _verified(keys: NDArray[np.uint64], pairs: Pairs) -> NDArray[np.int64]:
-    """The position of each key in `pairs`, or -1 where it is not there or has no exact Jaccard."""
-    known = np.flatnonzero(pairs.union)
-    packed = _packed(pairs.left[known], pairs.right[known])
-    at = np.searchsorted(packed, keys)
-    found = at < len(packed)
-    found[found] = packed[at[found]] == keys[found]
+    """The position of each key, which ascend, in `pairs`, or -1 where it is not there or has no exact Jaccard."""
     positions = np.full(len(keys), -1)
-    positions[found] = known[at[found]]
+    for part in _parts(len(pairs), PAIRS_LOOKED_AT):
+        known = np.flatnonzero(pairs.union[part])
+        if not len(known):
+            continue
+        packed = _packed(pairs.left[part][known], pairs.right[part][known])
+        first, stop = np.searchsorted(keys, packed[0]), np.searchsorted(keys, packed[-1], "right")
+        at = np.searchsorted(packed, keys[first:stop])
+        found = packed[at] == keys[first:stop]
+        positions[first:stop][found] = part.start + known[at[found]]
     return positions
 
 

@@ -1,10 +1,15 @@
-"""Rows → documents: rows with the same normalised text are one document."""
+"""Rows → documents: rows with the same normalised text are one document.
+
+Inside a chunk `grouped` does it at once. Over all chunks the prints of each chunk's texts are exchanged by their first
+half; `repeats_of` then finds in each part who repeats an earlier row, and `numbered` puts it all together.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neardup.kernels.documents import place_rows
 from neardup.kernels.murmur3 import fingerprint
 from neardup.pulse import Pulse, unwatched
 from neardup.ragged import Texts
@@ -12,6 +17,7 @@ from neardup.results import Documents
 
 # Bytes a kernel call: about 8 ms on one core of an AMD EPYC of 2021.
 BUDGET = 1 << 25
+ROWS_A_CALL = 1 << 18  # a random access to 10,000,000 counters costs some 20 ns
 
 
 def fingerprints(texts: Texts, pulse: Pulse = unwatched) -> NDArray[np.uint64]:
@@ -69,6 +75,48 @@ def grouped(fingerprints: NDArray[np.uint64], empty: NDArray[np.bool_]) -> Docum
         offsets=offsets,
         empty=int(document_of_row[np.argmax(empty)]) if empty.any() else -1,
     )
+
+
+def prints_of(fingerprints: NDArray[np.uint64], first_rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """What is exchanged of each distinct text of a chunk: uint64[n, 3], both halves and its first row."""
+    return np.column_stack((fingerprints, first_rows.astype(np.uint64)))
+
+
+def repeats_of(prints: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Who repeats an earlier row, of prints sorted by their first half and then by row: int64[n, 2].
+
+    A row, ascending in no order, and the first row of its text.
+    """
+    same = np.zeros(len(prints), np.bool_)
+    same[1:] = prints[1:, 0] == prints[:-1, 0]
+    near = same.copy()
+    near[:-1] |= same[1:]
+    some = prints[near]
+    if np.any(some[1:, 1][same[near][1:]] != some[:-1, 1][same[near][1:]]):  # different texts of one first half
+        some = some[np.lexsort((some[:, 2], some[:, 1], some[:, 0]))]
+    begins = np.ones(len(some), np.bool_)
+    begins[1:] = (some[1:, 0] != some[:-1, 0]) | (some[1:, 1] != some[:-1, 1])
+    rows = some[:, 2].astype(np.int64)
+    starts = np.flatnonzero(begins)
+    first = np.repeat(rows[starts], np.diff(starts, append=len(rows)))
+    return np.column_stack((rows[~begins], first[~begins]))
+
+
+def rows_of_documents(
+    document_of_row: NDArray[np.int64], documents: int, pulse: Pulse = unwatched
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """`rows_by_document` and `offsets` of `Documents`: int64[rows], int64[documents + 1]. Needs 8 bytes a row more."""
+    offsets = np.zeros(documents + 1, np.int64)
+    offsets[1:] = np.bincount(document_of_row, minlength=documents)
+    np.cumsum(offsets, out=offsets)
+    if documents == len(document_of_row):
+        return np.arange(documents), offsets
+    by_document, cursor = np.empty(len(document_of_row), np.int64), offsets[:-1].copy()
+    for first in range(0, len(document_of_row), ROWS_A_CALL):
+        stop = min(first + ROWS_A_CALL, len(document_of_row))
+        place_rows(document_of_row, first, stop, cursor, by_document)
+        pulse(0)
+    return by_document, offsets
 
 
 def _changes(values: NDArray[np.uint64]) -> NDArray[np.bool_]:

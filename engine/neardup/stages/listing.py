@@ -1,4 +1,9 @@
-"""The accepted pairs as pairs of rows: what people read and what is written."""
+"""The accepted pairs as pairs of rows: what people read and what is written.
+
+Two documents of m and n copies give m·n pairs of rows, all listed when m·n ≤ CROSS_LIMIT; else the first row of one
+with the first of the other. A document of n copies gives n(n − 1)/2, all listed when n ≤ INSIDE_LIMIT; else each copy
+with the first row.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +15,22 @@ from numpy.typing import NDArray
 
 from neardup.kernels import listing as kernels
 from neardup.pulse import Pulse, unwatched
-from neardup.results import Documents, Pairs, RowPairs
 
-# Documents are paired in blocks so that what is computed beside the result stays within some 50 MB.
-BLOCK = 1 << 20
-# A row pair costs 2 ns inside a group of copies, which stays in the cache, and up to 60 ns where every pair is another
-# document and has to be sorted. One group asks for 1,000,000 at most.
-ROW_PAIRS_A_CALL = 1 << 18
+CROSS_LIMIT = 1_000_000
+INSIDE_LIMIT = 1_000
+COPIES = 2**64 - 1  # the number of a pair of rows that are copies of one document: −1 as int64
+
+# 2 ns inside a group of copies, which stays in the cache, up to 20 ns where every pair is of other documents.
+# One group asks for CROSS_LIMIT at most.
+ROW_PAIRS_A_CALL = 1 << 19
 
 
 @dataclass(frozen=True, slots=True)
-class _Groups:
-    """Pairs of documents, or of one with itself: the number in `Pairs` or -1, and how many row pairs are listed."""
+class Groups:
+    """Pairs of documents, or of one with itself: the number of the pair or −1, and how many row pairs are listed.
+
+    total   row pairs, listed or not
+    """
 
     left: NDArray[np.uint32]
     right: NDArray[np.uint32]
@@ -31,80 +40,44 @@ class _Groups:
     total: int
 
 
-def row_pairs_of(
-    documents: Documents,
-    pairs: Pairs,
-    accepted: NDArray[np.bool_],
-    cross_limit: int = 1_000_000,
-    inside_limit: int = 1_000,
-    pulse: Pulse = unwatched,
-) -> RowPairs:
-    """List the pairs of rows of the accepted pairs and of the copies of every document that is not empty.
-
-    accepted   bool[pairs]; accepted pairs never hold the empty document
-
-    Two documents of m and n copies give m·n pairs of rows, all listed when m·n ≤ cross_limit; else the first row of
-    one with the first of the other. A document of n copies gives n(n − 1)/2, all listed when n ≤ inside_limit; else
-    each copy with the first row. `total` counts all. Cost: linear in the pairs listed.
-    """
-    begins = np.zeros(len(documents.document_of_row) + 1, np.int64)
-    counts = begins[1:]
-    total = 0
-    for groups in _groups(documents, pairs, accepted, cross_limit, inside_limit):
-        total += groups.total
-        for part in _parts(groups.listed):
-            kernels.count(
-                groups.left[part], groups.right[part], groups.complete[part],
-                documents.rows_by_document, documents.offsets, counts,
-            )
-            pulse(0)
-    np.cumsum(counts, out=counts)
-    right, number = np.empty((2, begins[-1]), np.int64)
-    cursor = begins[:-1].copy()
-    for groups in _groups(documents, pairs, accepted, cross_limit, inside_limit):
-        for part in _parts(groups.listed):
-            kernels.place(
-                groups.left[part], groups.right[part], groups.number[part], groups.complete[part],
-                documents.rows_by_document, documents.offsets, cursor, right, number,
-            )
-            pulse(0)
-    left = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
-    _sort_inside(left, right, number)
-    return RowPairs(left, right, number, total)
+def of_pairs(
+    offsets: NDArray[np.int64], left: NDArray[np.uint32], right: NDArray[np.uint32], number: NDArray[np.int64],
+    cross_limit: int = CROSS_LIMIT,
+) -> Groups:  # fmt: skip
+    """Accepted pairs of documents, never of the empty one. `offsets` is that of `Documents`."""
+    copies_left, copies_right = (offsets[side.astype(np.int64) + 1] - offsets[side] for side in (left, right))
+    every = copies_left * copies_right
+    complete = every <= cross_limit
+    return Groups(left, right, number, complete, np.where(complete, every, 1), int(every.sum()))
 
 
-def _sort_inside(left: NDArray[np.int64], right: NDArray[np.int64], number: NDArray[np.int64]) -> None:
-    """Sort the right rows of each left row; most are sorted as they come, since pairs come by left document."""
-    out_of_order = (right[1:] < right[:-1]) & (left[1:] == left[:-1])
-    if not out_of_order.any():
-        return
-    unsorted = np.zeros(int(left[-1]) + 1, np.bool_)
-    unsorted[left[1:][out_of_order]] = True
-    places = np.flatnonzero(unsorted[left])
-    ordered = places[np.lexsort((right[places], left[places]))]
-    right[places], number[places] = right[ordered], number[ordered]
+def of_copies(
+    offsets: NDArray[np.int64], first: int, stop: int, empty: int, inside_limit: int = INSIDE_LIMIT
+) -> Groups:
+    """Those of the documents from first to stop that have copies; copies of the empty one are no pairs."""
+    n = np.diff(offsets[first : stop + 1])
+    if first <= empty < stop:
+        n[empty - first] = 1
+    document = (first + np.flatnonzero(n > 1)).astype(np.uint32)
+    n = n[n > 1]
+    every = n * (n - 1) // 2
+    complete = n <= inside_limit
+    listed = np.where(complete, every, n - 1)
+    return Groups(document, document, np.full(len(n), -1), complete, listed, int(every.sum()))
 
 
-def _groups(
-    documents: Documents, pairs: Pairs, accepted: NDArray[np.bool_], cross_limit: int, inside_limit: int
-) -> Iterator[_Groups]:
-    copies = documents.copies
-    chosen = np.flatnonzero(accepted)
-    for start in range(0, len(chosen), BLOCK):
-        number = chosen[start : start + BLOCK]
-        left, right = pairs.left[number], pairs.right[number]
-        every = copies[left] * copies[right]
-        complete = every <= cross_limit
-        yield _Groups(left, right, number, complete, np.where(complete, every, 1), int(every.sum()))
-    repeated = np.flatnonzero(copies > 1)
-    repeated = repeated[repeated != documents.empty]
-    for start in range(0, len(repeated), BLOCK):
-        document = repeated[start : start + BLOCK].astype(np.uint32)
-        n = copies[document]
-        every = n * (n - 1) // 2
-        complete = n <= inside_limit
-        listed = np.where(complete, every, n - 1)
-        yield _Groups(document, document, np.full(len(n), -1), complete, listed, int(every.sum()))
+def listed(
+    groups: Groups, rows_by_document: NDArray[np.int64], offsets: NDArray[np.int64], pulse: Pulse = unwatched
+) -> Iterator[NDArray[np.uint64]]:
+    """Blocks uint64[n, 2]: smaller row · 2³² + larger row, and the number of the pair, in no order."""
+    for part in _parts(groups.listed):
+        out = np.empty((int(groups.listed[part].sum()), 2), np.uint64)
+        kernels.list_rows(
+            groups.left[part], groups.right[part], groups.number[part], groups.complete[part],
+            rows_by_document, offsets, out,
+        )  # fmt: skip
+        pulse(0)
+        yield out
 
 
 def _parts(costs: NDArray[np.int64]) -> Iterator[slice]:

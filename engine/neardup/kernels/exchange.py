@@ -1,0 +1,109 @@
+"""Records that change places: uint64[n, width], the first column the key, the others whatever goes with it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from neardup.kernels import helper, int64s_out, kernel, uint32s, uint64rows, uint64rows_out, uint64s
+
+DIGIT_BITS = 11
+DIGITS = 1 << DIGIT_BITS
+MASK = np.uint64(DIGITS - 1)
+ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+ONE = np.uint64(1)
+
+
+@helper
+def part_of(key: np.uint64, borders: NDArray[np.uint64], table: NDArray[np.uint32], shift: np.uint64) -> np.int64:
+    """The part whose range holds the key; table[key >> shift] is where to look first, its last entry for all beyond."""
+    part = np.int64(table[np.int64(min(key >> shift, np.uint64(len(table) - 1)))])
+    while part + 1 < len(borders) and key >= borders[part + 1]:
+        part += 1
+    return part
+
+
+@kernel(types.void(uint64rows, uint64s, uint32s, types.uint64, types.int64, types.int64, int64s_out))
+def count_parts(
+    records: NDArray[np.uint64],
+    borders: NDArray[np.uint64],
+    table: NDArray[np.uint32],
+    shift: np.uint64,
+    first: int,
+    stop: int,
+    counts: NDArray[np.int64],
+) -> None:
+    """Add to counts[p] the records whose key is in [borders[p], borders[p + 1])."""
+    for i in range(first, stop):
+        counts[part_of(records[i, 0], borders, table, shift)] += 1
+
+
+@kernel(
+    types.void(uint64rows, uint64s, uint32s, types.uint64, types.int64, types.int64, int64s_out, uint64rows_out)
+)
+def move_to_parts(
+    records: NDArray[np.uint64],
+    borders: NDArray[np.uint64],
+    table: NDArray[np.uint32],
+    shift: np.uint64,
+    first: int,
+    stop: int,
+    cursor: NDArray[np.int64],
+    out: NDArray[np.uint64],
+) -> None:
+    """Move each record to the cursor of its part, in the order they come."""
+    width = records.shape[1]
+    for i in range(first, stop):
+        part = part_of(records[i, 0], borders, table, shift)
+        at = cursor[part]
+        cursor[part] = at + 1
+        for column in range(width):
+            out[at, column] = records[i, column]
+
+
+@kernel(types.UniTuple(types.uint64, 2)(uint64rows, types.int64, types.int64, types.uint64, types.uint64))
+def seen_bits(
+    records: NDArray[np.uint64], first: int, stop: int, union: np.uint64, common: np.uint64
+) -> tuple[np.uint64, np.uint64]:
+    """The bits set in some key and those set in every key, of these records and of those before."""
+    for i in range(first, stop):
+        union |= records[i, 0]
+        common &= records[i, 0]
+    return union, common
+
+
+@kernel(types.void(uint64rows, types.uint64, types.int64, types.int64, int64s_out))
+def count_digits(
+    records: NDArray[np.uint64], shift: np.uint64, first: int, stop: int, counts: NDArray[np.int64]
+) -> None:
+    """Add to counts[d] the records whose key has the digit d from bit `shift` on."""
+    for i in range(first, stop):
+        counts[(records[i, 0] >> shift) & MASK] += 1
+
+
+@kernel(types.void(uint64rows, types.uint64, types.int64, types.int64, int64s_out, uint64rows_out))
+def move_by_digit(
+    records: NDArray[np.uint64], shift: np.uint64, first: int, stop: int, cursor: NDArray[np.int64],
+    out: NDArray[np.uint64],
+) -> None:  # fmt: skip
+    """One pass of a radix sort from the lowest digit up: stable, so that equal digits keep their order."""
+    width = records.shape[1]
+    for i in range(first, stop):
+        digit = (records[i, 0] >> shift) & MASK
+        at = cursor[digit]
+        cursor[digit] = at + 1
+        for column in range(width):
+            out[at, column] = records[i, column]
+
+
+@kernel(types.int64(uint64rows, types.int64, types.int64, int64s_out))
+def not_alone(records: NDArray[np.uint64], first: int, stop: int, out: NDArray[np.int64]) -> int:
+    """Positions from first to stop whose key a neighbour has too, of records sorted by key; how many."""
+    count = 0
+    for i in range(first, stop):
+        key = records[i, 0]
+        shared = (i > 0 and records[i - 1, 0] == key) or (i + 1 < len(records) and records[i + 1, 0] == key)
+        out[count] = i
+        count += int(shared)
+    return count
