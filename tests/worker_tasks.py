@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,27 @@ def dies_once(chunk: str, store: LocalStore, pulse: Pulse) -> str:
 
 def always_dies(chunk: str, store: LocalStore, pulse: Pulse) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def crashes(chunk: object, store: LocalStore, pulse: Pulse) -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+class Rows:
+    """A chunk that says what it is about."""
+
+    def described(self) -> str:
+        return "rows 2,000 to 2,999"
+
+
+@dataclass(frozen=True)
+class Merge:
+    """A task with the name of its artifacts, as those of the pipeline have it."""
+
+    name: str
+
+    def __call__(self, chunk: object, store: LocalStore, pulse: Pulse) -> None:
+        pulse(1)
 
 
 def refuses(chunk: int, store: LocalStore, pulse: Pulse) -> None:

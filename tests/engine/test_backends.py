@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -14,7 +15,7 @@ import pytest_asyncio
 import worker_tasks
 from neardup.backends.base import Backend
 from neardup.backends.inline import Inline
-from neardup.backends.processes import NoWorkers, Processes
+from neardup.backends.processes import NoWorkers, Processes, _named
 from neardup.errors import Cancelled, NeardupError, SourceError, WorkerError
 from neardup.launcher import Launcher
 from neardup.store import LocalStore, Stored
@@ -128,9 +129,66 @@ async def test_a_worker_that_dies_is_replaced_and_its_chunk_done_again(workers: 
 
 
 async def test_a_chunk_that_kills_every_worker_ends_the_map_with_one_line(workers: Processes) -> None:
-    with pytest.raises(WorkerError, match="a worker was killed 3 times over"):
-        await all_of(workers, worker_tasks.always_dies, ["x"])
+    with pytest.raises(WorkerError, match="a worker was killed 3 times over rows 2,000 to 2,999, as the system does"):
+        await all_of(workers, worker_tasks.always_dies, [(7, worker_tasks.Rows())])
+    with pytest.raises(WorkerError, match=r"a worker crashed 3 times \(Segmentation fault\) over rows 2,000 to 2,999"):
+        await all_of(workers, worker_tasks.crashes, [(7, worker_tasks.Rows())])
     assert await all_of(workers, worker_tasks.square, [6]) == {0: 36}
+
+
+def test_a_chunk_that_holds_no_rows_is_named_by_its_stage() -> None:
+    task = worker_tasks.Merge("bands-0f/scratch/entries")
+    assert _named(task, (7, "a part")) == "part 8 of bands"
+    assert _named(task, None) == "the bands"
+    assert _named(object(), None) == "the object"
+
+
+async def test_a_worker_that_dies_with_nothing_to_do_is_replaced_before_the_next_chunk(workers: Processes) -> None:
+    await both_at_work(workers)
+    before = workers.pids
+    for pid in before:
+        os.kill(pid, signal.SIGKILL)
+    await gone(before)
+    assert await all_of(workers, worker_tasks.square, list(range(5))) == {i: i * i for i in range(5)}
+    assert workers.pids and not set(workers.pids) & set(before)
+
+
+async def both_at_work(workers: Processes) -> None:
+    while len(set((await all_of(workers, worker_tasks.process_number, list(range(4)))).values())) < 2:
+        pass
+
+
+async def test_workers_that_nobody_can_start_again_end_the_map_with_one_line(workers: Processes) -> None:
+    await both_at_work(workers)
+    pids = workers.pids
+    workers.launcher.process.kill()
+    workers.launcher.process.wait()
+    async with asyncio.timeout(HANG):
+        while workers.pids:
+            await asyncio.sleep(0.02)
+    with pytest.raises(NoWorkers):
+        await all_of(workers, worker_tasks.square, [3, 4])
+    await gone(pids)
+
+
+async def test_workers_are_paused_and_go_on(workers: Processes) -> None:
+    def state(pid: int) -> str:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+    async def until(wished: str) -> None:
+        async with asyncio.timeout(HANG):
+            while {state(pid) == "T" for pid in workers.pids} != {wished == "T"}:
+                await asyncio.sleep(0.02)
+
+    await both_at_work(workers)
+    workers.launcher.pause(True)
+    await until("T")
+    running = asyncio.create_task(all_of(workers, worker_tasks.square, list(range(9))))
+    await asyncio.sleep(0.3)
+    assert not running.done()
+    workers.launcher.pause(False)
+    assert await running == {i: i * i for i in range(9)}
+    await until("S")
 
 
 async def test_closing_leaves_no_process_and_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -94,3 +97,107 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="--run-dir"):
         RunDirectory(tmp_path / "file" / "run")
+
+
+def test_a_journal_cut_at_any_byte_of_its_last_lines_loses_only_what_was_cut(tmp_path: Path) -> None:
+    with RunDirectory(tmp_path / "run") as run:
+        first = recorded(run, "signatures-1", 0)
+        whole = run.journal.stat().st_size
+        recorded(run, "signatures-1", 1)
+        second = run.journal.stat().st_size
+        recorded(run, "signatures-1", 2)
+        journal = run.journal
+    good = journal.read_bytes()
+    for size in range(whole, len(good) + 1):
+        journal.write_bytes(good[:size])
+        with RunDirectory(tmp_path / "run") as run:
+            there = [run.finished("signatures-1", chunk) is not None for chunk in range(3)]
+            # A line counts once it is whole, with its line end or without.
+            assert there == [True, size >= second - 1, size >= len(good) - 1], size
+            assert run.finished("signatures-1", 0) == first
+            again = recorded(run, "signatures-2", 7)
+        with RunDirectory(tmp_path / "run") as run:
+            assert run.finished("signatures-2", 7) == again
+
+
+def test_a_bit_that_flips_in_a_line_of_the_journal_makes_it_count_for_nothing(tmp_path: Path) -> None:
+    with RunDirectory(tmp_path / "run") as run:
+        outcome = recorded(run, "bands-1")
+        journal = run.journal
+    good = journal.read_bytes()
+    for bit in range(8 * (len(good) - 1)):
+        bad = bytearray(good)
+        bad[bit // 8] ^= 1 << bit % 8
+        journal.write_bytes(bad)
+        with RunDirectory(tmp_path / "run") as run:
+            assert run.finished("bands-1", 0) in (None, outcome), bit
+            assert list(run._lines) in ([], [("bands-1", 0)]), bit
+
+
+def test_a_line_that_the_disk_does_not_take_is_one_error_and_the_next_one_is_whole(tmp_path: Path) -> None:
+    code = f"""if True:
+        import resource, pathlib
+        from neardup.errors import OutputError
+        from neardup.runs import Outcome, RunDirectory
+        with RunDirectory(pathlib.Path({str(tmp_path / "run")!r})) as run:
+            run.record("verify-1", 0, Outcome(counts={{"pairs": 3}}))
+            room = run.journal.stat().st_size + 20
+            unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, unlimited[1]))
+            for write in (
+                lambda: run.record("verify-1", 1, Outcome(counts={{"pairs": 4}})),
+                lambda: run.write_file(run.path / "corpus.json", bytes(10 * room)),
+            ):
+                try:
+                    write()
+                except OutputError as error:
+                    print(error)
+            resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+            run.record("verify-1", 2, Outcome(counts={{"pairs": 5}}))
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.splitlines()
+    assert len(told) == 2 and told[0] == told[1]
+    assert "cannot be written (File too large): make room there, or name another with --run-dir" in told[0]
+    assert not list(tmp_path.rglob("*.tmp"))
+    with RunDirectory(tmp_path / "run") as run:
+        counts = [one.counts if (one := run.finished("verify-1", chunk)) else None for chunk in range(3)]
+    assert counts == [{"pairs": 3}, None, {"pairs": 5}]
+
+
+def test_a_file_system_without_locks_is_told_and_one_that_fails_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answers(number: int) -> None:
+        def flock(handle: int, how: int) -> None:
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(fcntl, "flock", flock)
+
+    for number in (errno.ENOLCK, errno.EOPNOTSUPP):
+        answers(number)
+        with RunDirectory(tmp_path / "run") as run:
+            assert "has no locks" in run.notice and str(tmp_path) in run.notice
+    answers(errno.EWOULDBLOCK)
+    with pytest.raises(RunInUse):
+        RunDirectory(tmp_path / "run")
+    answers(errno.EIO)
+    with pytest.raises(OutputError, match="Input/output error"):
+        RunDirectory(tmp_path / "run")
+
+
+def test_a_directory_that_is_cleaned_away_while_it_is_opened_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    RunDirectory(tmp_path / "run").close()
+    flock, moved = fcntl.flock, []
+
+    def slow_flock(handle: int, how: int) -> None:
+        if not moved:
+            moved.append((tmp_path / "run").rename(tmp_path / "away"))
+        flock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", slow_flock)
+    with RunDirectory(tmp_path / "run") as run:
+        assert os.path.samestat(os.fstat(run._lock), os.stat(tmp_path / "run" / "lock"))

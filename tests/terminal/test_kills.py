@@ -177,6 +177,26 @@ def test_ctrl_c_in_any_stage_leaves_no_process_and_nothing_shared(runs: Runs, st
     assert not list(runs.folder.rglob("*.tmp"))
 
 
+def test_ctrl_c_while_kernels_are_compiled_leaves_no_process_and_nothing_shared(runs: Runs) -> None:
+    temporary, cache = runs.folder / "temporary", runs.folder / "cache"
+    temporary.mkdir()
+    mark = f"NEARDUP_TEST_MARK={runs.folder}"
+    places = {"TMPDIR": str(temporary), "XDG_CACHE_HOME": str(cache)}
+    environment = ENVIRONMENT | places | dict([mark.split("=", 1)])
+    command = [sys.executable, "-m", "neardup_tui", *runs.command()]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as run:
+        try:
+            _until(lambda: run.poll() is not None or list(cache.rglob("lock-*")), "the compiling")
+            run.send_signal(signal.SIGINT)
+            assert run.wait(PATIENCE) == 130
+            assert run.stderr is not None and run.stderr.read() == b""
+        finally:
+            run.kill()
+    assert not list(cache.rglob("ready"))
+    _until(lambda: not list(_processes_with(mark)), "the workers' end")
+    assert not os.listdir(temporary) and runs.written == {}
+
+
 def test_ctrl_z_pauses_the_workers_too_and_the_run_goes_on_where_it_was(
     runs: Runs, undisturbed: dict[str, bytes]
 ) -> None:
