@@ -69,7 +69,7 @@ def lanes_of(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.uint64]
 
 @intrinsic
 def _lower(typing: Any, residues: Any, size: Any, lanes: Any, function: Any, least: Any) -> Any:
-    """Vectors of LLVM, which every processor has or gets: numba's own loop over functions took 1.7 times as long."""
+    """Vectors of LLVM, which every processor has or gets. numba's own loop over the ids took 1.7 times as long."""
     signature = types.void(residues, types.int64, lanes, types.int64, least)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:

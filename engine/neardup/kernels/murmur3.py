@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
@@ -63,9 +64,21 @@ def _loader(word: types.Type) -> Any:
     return load
 
 
+@intrinsic
+def _rotl64(typing: Any, x: Any, by: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        shifted = builder.module.declare_intrinsic("llvm.fshl", (word,), ir.FunctionType(word, [word] * 3))
+        return builder.call(shifted, [args[0], args[0], args[1]])
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
 pointer = cast(Callable[[NDArray[np.uint8]], Bytes], _pointer)
 load32 = cast(Callable[[Bytes, int], np.uint32], _loader(types.uint32))  # little-endian, at any alignment
 load64 = cast(Callable[[Bytes, int], np.uint64], _loader(types.uint64))
+# Spelled as two shifts of a product, LLVM makes two products of it: k · C and k · (C << by).
+rotl64 = cast(Callable[[np.uint64, np.uint64], np.uint64], _rotl64)
 
 
 @helper
@@ -81,11 +94,6 @@ def word64(data: Bytes, start: int, size: int) -> np.uint64:
         | (np.uint64(data[start + (size >> 1)]) << (EIGHT * middle))
         | (np.uint64(data[start + size - 1]) << (EIGHT * last))
     )
-
-
-@helper
-def rotl64(x: np.uint64, by: np.uint64) -> np.uint64:
-    return (x << by) | (x >> (BITS - by))
 
 
 @helper
