@@ -169,7 +169,7 @@ def test_objects_in_one_another_are_read_to_any_depth_that_json_reads(depth: int
         found = all_that_is_read([line], "utf-8")
         with the_kernel_takes_nothing():
             assert all_that_is_read([line], "utf-8") == found
-        assert walked([line.replace(closing, b"", 1)]).names[0] == LEFT
+        assert walked([line.replace(closing, b"", 1), line[:-1] + b"]"]).names.tolist() == [LEFT, LEFT]
     mixed = b'{"text": "t", "deep": ' + b'[{"a":' * 20 + b"1" + b"}]" * 20 + b"}"
     assert walked([mixed]).names[0] != LEFT and walked([mixed.replace(b"}]", b"]}", 1)]).names[0] == LEFT
 
@@ -202,6 +202,9 @@ def test_the_last_field_of_the_name_at_the_top_is_the_text(line: bytes, text: by
         (b'{"text": true}', b"true"),
         (b'{"text": "a", "x": NaN}', b"a"),
         (rb'{"text": "a\ud800b"}', "a\ufffdb".encode()),
+        (rb'{"text": "a\udc00\ude00b"}', "a\ufffd\ufffdb".encode()),
+        (rb'{"text": "a\ud800\ud800b"}', "a\ufffd\ufffdb".encode()),
+        (rb'{"text": "a", "x": "\ud800"}', b"a"),
         (b'{"text": "a\xff"}', "a\ufffd".encode()),
         (b'{"text": "a", "x": "\xff"}', b"a"),
     ],

@@ -1,8 +1,8 @@
 r"""JSON objects walked without being built: the names of their fields, and the string that one of them is.
 
 `objects` takes what is plainly right, by RFC 8259 to the letter, and leaves all else to whoever asks: what is no object
-or no JSON, halves of surrogate pairs, objects nested deeper than DEEPEST, and a text that is
-neither a string nor null. So what it takes reads the same by any reader of JSON.
+or no JSON, halves of surrogate pairs, what is nested deeper than DEEPEST, and a text that is neither a string nor null.
+So what it takes reads the same by any reader of JSON.
 """
 
 from __future__ import annotations
@@ -278,17 +278,16 @@ def objects(
                     at = _past_space(source, at + 1, stop)
                     if at == stop:
                         break
-                byte = source[at]
-                here = is_text and depth == 0
+                byte = source[at]  # where it is the text it is not nested, since no nested text is taken
                 if byte == _QUOTE:
                     begin = at + 1
                     at, with_escapes = _string_end(source, begin, stop, end, odd)
                     if at < 0:
                         break
-                    if here:
+                    if is_text:
                         text_start, text_stop, text_escaped = begin, at, with_escapes
                     at += 1
-                elif here and byte != _N:
+                elif is_text and byte != _N:
                     break
                 elif byte == _OBJECT or byte == _LIST:
                     if depth == DEEPEST:
@@ -302,7 +301,7 @@ def objects(
                     at = _scalar_end(source, at, stop)
                     if at < 0:
                         break
-                    if here:
+                    if is_text:
                         text_start, text_stop, text_escaped = 0, 0, False
             # A comma and the next one, or the ends of one level after the other.
             begins = False

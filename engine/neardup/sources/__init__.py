@@ -1,8 +1,7 @@
 """From paths to texts: find the inputs, scan them once for record borders, read any slice or row, write records back.
 
     corpus = scan(paths, reading, spool)              # one sequential pass
-    records = records_of(corpus, corpus.slices[0])    # in a worker
-    texts = texts_of(corpus, corpus.slices[0], records)
+    texts = texts_of(corpus, corpus.slices[0])        # in a worker: one read of the slice gives borders and texts
 
 The names below are loaded when first asked for: numba and pyarrow take half a second, and whoever only wants the types
 of `corpus` shall not wait for them.

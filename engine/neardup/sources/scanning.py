@@ -218,6 +218,7 @@ def _scan_body(
     slices: list[Slice] = []
     seen = Seen()
     ragged = _Ragged()
+    last = data[:0]
     rows, replaced, at = 0, 0, head.end
     pulse(head.end)
     while at < len(data):
@@ -236,6 +237,7 @@ def _scan_body(
             replaced += _inspected(form, about, data, at, borders, seen, valid=valid)
         count = len(borders.starts)
         if count:
+            last = data[at + int(borders.starts[-1]) :][: int(borders.lengths[-1])]
             slices.append(Slice(input=position, start=at, stop=at + borders.consumed, first_row=rows, rows=count))
         rows += count
         at += borders.consumed
@@ -243,7 +245,7 @@ def _scan_body(
     warnings = _encoding_warnings(about, encoding or "utf-8", replaced)
     if ragged.total:
         warnings.append(ragged_warning(about.path, ragged.rows, ragged.total))
-    if isinstance(form, Csv) and rows and not _closes(form, data[slices[-1].start :]):
+    if isinstance(form, Csv) and rows and not _closes(form, last):
         warnings.append(
             f"{about.path}: a quote that opens in record {rows:,}, the last, is never closed: "
             "all that follows it was taken as one cell"
@@ -260,11 +262,9 @@ def _scan_body(
     return Scanned(_with_text_column(done, reading), tuple(slices), tuple(warnings))
 
 
-def _closes(form: Csv, data: Bytes) -> bool:
+def _closes(form: Csv, last: Bytes) -> bool:
     """Whether the last record ends because it is over, and not because the file is: one more line end tells."""
-    last = form.borders(data, True)
-    record = data[last.starts[-1] : last.starts[-1] + last.lengths[-1]]
-    return len(form.borders(np.append(record, np.uint8(10)), False).starts) > 0
+    return len(form.borders(np.append(last, np.uint8(_LF)), False).starts) > 0
 
 
 def _not_utf8(data: Bytes, *, whole: bool) -> int | None:
