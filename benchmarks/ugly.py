@@ -200,7 +200,7 @@ def main() -> int:
     runs: dict[str, Run] = {}
     notes: list[str] = []
     failed = False
-    ours.run(ours.example(10, 80))  # kernels are compiled by now
+    ours.run(ours.example(1_000, 80))  # kernels are compiled by now
     chosen = [one for one in ALL if not options.only or one.name in options.only.split(",")]
     for one in chosen:
         count = max(one.count // 100, 1_100) if options.small else one.count
