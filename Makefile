@@ -33,5 +33,6 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check
 	$(BIN)/mypy --strict engine/neardup
 
+# For a quiet machine. Writes benchmarks/RESULTS.md; FULL=1 takes the slow peers and 10,000,000 documents as well.
 bench: $(INSTALLED)
-	@for script in benchmarks/*.py; do [ ! -e "$$script" ] || $(BIN)/python "$$script" || exit; done
+	$(BIN)/python benchmarks/report.py $(if $(FULL),--full)

@@ -29,7 +29,7 @@ def kept_ids(folder: Path) -> NDArray[np.int64]:
         ids += map(int, pa.ipc.open_stream(arrow.read_bytes()).read_all()["id"].to_pylist())
     for compressed in sorted(folder.glob("*.jsonl.gz")):
         with gzip.open(compressed, "rt", encoding="utf-8") as lines:
-            ids += (int(json.loads(line)["id"]) for line in lines)
+            ids += (int(json.loads(line).get("id", 0)) for line in lines)  # datatrove leaves out what is false
     return np.array(ids, np.int64)
 
 
