@@ -159,7 +159,7 @@ def checksum_of(array: NDArray[Any]) -> str:
     hasher = _hasher(array.dtype, array.shape)
     if array.size:
         hasher.update(np.ascontiguousarray(array).view(np.uint8).data)
-    return hasher.digest().hex()
+    return str(hasher.digest().hex())
 
 
 def _hasher(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:

@@ -42,6 +42,13 @@ async def run(path: Path, run_dir: Path, settings: Settings = SETTINGS) -> Resul
     raise AssertionError
 
 
+def test_a_finished_run_leaves_none_of_its_steps_between_two_stages(lines: Path, tmp_path: Path) -> None:
+    cli(lines, tmp_path / "run", "--threshold", "0.7", "--clusters", "star")
+    steps = ("scratch", "united", "spread", "blocks", "entries", "repeats", "sorted")
+    left = [path.name for path in (tmp_path / "run").rglob("*.npy")]
+    assert left and not [name for name in left if any(step in name for step in steps)]
+
+
 def found(result: Result) -> list[object]:
     return [
         *(getattr(result.pairs, name).tolist() for name in ("left", "right", "agree", "overlap", "union")),
