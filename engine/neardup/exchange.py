@@ -21,6 +21,9 @@ Map = Callable[[Any, Sequence[Any]], AsyncIterator[tuple[int, Any]]]
 
 RECORDS_A_CALL = 1 << 20  # 2 to 10 ns each
 TABLE_BITS = 14
+DIGIT_BITS = 10  # buckets that records are moved to at once: more make each move miss the caches
+BUCKET = 1 << 12
+SORTED_A_CALL = 1 << 18  # some 20 ns each
 
 
 def even_borders(parts: int) -> NDArray[np.uint64]:
@@ -55,7 +58,8 @@ def partitioned(
 def sorted_records(records: NDArray[np.uint64], pulse: Pulse = unwatched) -> NDArray[np.uint64]:
     """The records in the order of their keys, equal keys as they came. May use up `records`.
 
-    A radix sort over the bits in which keys differ: some 3 ns a record and 11 bits.
+    They are moved into buckets by the highest bits in which keys differ, and each bucket is sorted where the caches
+    hold it: 25 ns a record of 16 bytes, where eight passes over all of them took 110 (1,600,000 band entries).
     """
     union, common = np.uint64(0), kernels.ALL
     for first, stop in _calls(len(records)):
@@ -64,21 +68,26 @@ def sorted_records(records: NDArray[np.uint64], pulse: Pulse = unwatched) -> NDA
     differing = int(union) & ~int(common)
     if not differing:
         return records
-    low, high = (differing & -differing).bit_length() - 1, differing.bit_length()
-    other = np.empty_like(records)
-    for shift in range(low, high, kernels.DIGIT_BITS):
-        if not differing >> shift & (kernels.DIGITS - 1):
-            continue
-        counts = np.zeros(kernels.DIGITS, np.int64)
-        for first, stop in _calls(len(records)):
-            kernels.count_digits(records, np.uint64(shift), first, stop, counts)
-            pulse(0)
-        cursor = np.cumsum(counts) - counts
-        for first, stop in _calls(len(records)):
-            kernels.move_by_digit(records, np.uint64(shift), first, stop, cursor, other)
-            pulse(0)
-        records, other = other, records
-    return records
+    bits = min(DIGIT_BITS, max(1, (len(records) // BUCKET).bit_length()))
+    shift, mask = np.uint64(max(0, differing.bit_length() - bits)), np.uint64((1 << bits) - 1)
+    starts = np.zeros((1 << bits) + 1, np.int64)
+    for first, stop in _calls(len(records)):
+        kernels.count_digits(records, shift, mask, first, stop, starts[1:])
+        pulse(0)
+    np.cumsum(starts, out=starts)
+    moved, cursor = np.empty_like(records), starts[:-1].copy()
+    for first, stop in _calls(len(records)):
+        kernels.move_by_digit(records, shift, mask, first, stop, cursor, moved)
+        pulse(0)
+    bucket = 0
+    while bucket < 1 << bits:
+        bucket = kernels.sort_buckets(moved, records, starts, bucket, SORTED_A_CALL)
+        pulse(0)
+        first, stop = starts[bucket : bucket + 2].tolist() if bucket < 1 << bits else (0, 0)
+        if stop - first > kernels.LARGEST:  # keys that crowd together
+            moved[first:stop] = sorted_records(moved[first:stop].copy(), pulse)
+            bucket += 1
+    return moved
 
 
 @dataclass(frozen=True)
@@ -114,6 +123,12 @@ async def exchange_by_files(
 
     Where the records may be consumed they are at most twice on the disk.
     """
+    if len(borders) == 1:  # nothing to divide
+        async for position, united in map_(Unite(name), [(0, [(part, 0, part.rows) for part in stored.parts])]):
+            yield position, united
+        for part in stored.parts if consume else ():
+            store.remove(part)
+        return
     divided: dict[int, tuple[Part, list[int]]] = {}
     async for position, done in map_(Divide(name, borders), list(enumerate(stored.parts))):
         divided[position] = done

@@ -451,8 +451,8 @@ async def row_pairs_of(
     if known is None:
         spread = Spread.of(2, len(numbered.documents.document_of_row))
         task = ListRows(
-            f"{key}/scratch/blocks", verified.accept, numbered.rows_by_document, numbered.offsets, numbered.documents.empty,
-            spread,
+            f"{key}/scratch/blocks", verified.accept, numbered.rows_by_document, numbered.offsets,
+            numbered.documents.empty, spread,
         )  # fmt: skip
         chunks = list(enumerate(_to_list(verified, candidates, numbered)))
         outcomes = await work.journaled(f"{key}/scratch/blocks", task, chunks, share=0)

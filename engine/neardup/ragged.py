@@ -90,9 +90,17 @@ class Ragged:
         return self if _all_in_order(indices, len(self)) else Ragged(*_taken(self.values, self.offsets, indices))
 
 
-def joined(pieces: Sequence[Ragged]) -> Ragged:
-    """The lists of all pieces, one piece after the other."""
-    if len(pieces) == 1:
-        return pieces[0]
-    sizes = np.concatenate([np.zeros(1, np.int64), *(piece.sizes for piece in pieces)])
-    return Ragged(np.concatenate([np.zeros(0, np.uint64), *(piece.values for piece in pieces)]), np.cumsum(sizes))
+def taken(parts: Sequence[tuple[Ragged, NDArray[np.int64]]]) -> Ragged:
+    """Of each part the lists at these indices, one part after the other; every id is copied once."""
+    from neardup.kernels.ranges import copy_ranges
+
+    sizes = [lists.offsets[indices + 1] - lists.offsets[indices] for lists, indices in parts]
+    offsets = np.cumsum(np.concatenate([np.zeros(1, np.int64), *sizes]))
+    values = np.empty(offsets[-1], np.uint64)
+    done = 0
+    for (lists, indices), some in zip(parts, sizes, strict=True):
+        stop = done + int(some.sum())
+        starts, out = lists.offsets[indices] * 8, values[done:stop].view(np.uint8)
+        copy_ranges(lists.values.view(np.uint8), starts, some * 8, out, np.empty(len(some) + 1, np.int64))
+        done = stop
+    return Ragged(values, offsets)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neardup.errors import OutputError
-from neardup.ragged import Ragged, joined
+from neardup.ragged import Ragged, taken
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -97,13 +97,20 @@ class LocalStore:
                 ) from error
             raise
 
-    def write_ragged(self, name: str, position: int, lists: Ragged) -> tuple[Part, Part]:
-        values = self.write(f"{name}.values", position, lists.values)
-        return values, self.write(f"{name}.offsets", position, lists.offsets)
+    def write_ragged(self, name: str, position: int, pieces: Sequence[Ragged]) -> tuple[Part, Part]:
+        """The lists of all pieces, one piece after the other: values and offsets."""
+        sizes = np.concatenate([np.zeros(1, np.int64), *(piece.sizes for piece in pieces)])
+        offsets = np.cumsum(sizes)
+        values = self.write_blocks(
+            f"{name}.values", int(offsets[-1]), np.dtype(np.uint64), (piece.values for piece in pieces), position
+        )
+        return values, self.write(f"{name}.offsets", position, offsets)
 
-    def write_blocks(self, name: str, rows: int, dtype: np.dtype[Any], blocks: Iterable[NDArray[Any]]) -> Part:
-        """Write an array of `rows` block by block, so that it is never whole in memory; read it by `part`."""
-        file = f"{name}-{0:05d}.npy"
+    def write_blocks(
+        self, name: str, rows: int, dtype: np.dtype[Any], blocks: Iterable[NDArray[Any]], position: int = 0
+    ) -> Part:
+        """Write one part of `rows` rows block by block, so that it is never whole in memory."""
+        file = f"{name}-{position:05d}.npy"
         hasher = _hasher(dtype, (rows,))
         with self._whole(file) as target:
             header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (rows,)}
@@ -147,11 +154,11 @@ class LocalStore:
 
     def take_ragged(self, stored: StoredRagged, rows: NDArray[Any]) -> Ragged:
         """The lists asked for, which ascend."""
-        pieces = [
-            Ragged(self.part(stored.values[index]), self.part(stored.offsets[index])).take(local)
+        parts = [
+            (Ragged(self.part(stored.values[index]), self.part(stored.offsets[index])), local)
             for index, _, _, local in _by_part(stored.starts, rows)
         ]
-        return joined(pieces)
+        return taken(parts)
 
 
 def checksum_of(array: NDArray[Any]) -> str:

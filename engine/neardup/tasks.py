@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from neardup import sources
 from neardup.exchange import borders_for, spread_of
 from neardup.pulse import Pulse
-from neardup.ragged import joined
 from neardup.runs import Outcome
 from neardup.settings import Normalising, Shingling, Sketching, Verify
 from neardup.sources.corpus import Corpus, Reading
@@ -242,7 +241,7 @@ class ShingleSets:
         position, piece, wanted = chunk
         alive = _alive(pulse)
         texts = normalise.normalised(_texts(self.corpus, piece, store.part(wanted)), self.normalising, alive)
-        sets = joined([shingles.shingle_sets(some, self.shingling, pulse) for some in texts.batches(BATCH_BYTES)])
+        sets = [shingles.shingle_sets(some, self.shingling, pulse) for some in texts.batches(BATCH_BYTES)]
         values, offsets = store.write_ragged(f"{self.stage}/sets", position, sets)
         return Outcome({"values": values, "offsets": offsets})
 

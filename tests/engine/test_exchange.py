@@ -29,6 +29,8 @@ def test_records_are_sorted_by_key_and_equal_keys_stay_as_they_came(some: NDArra
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exchange, "RECORDS_A_CALL", 7)
+        patch.setattr(exchange, "BUCKET", 4)
+        patch.setattr(exchange, "SORTED_A_CALL", 300)
         assert exchange.sorted_records(some.copy()).tolist() == expected
 
 
@@ -45,6 +47,18 @@ def test_each_record_goes_to_the_part_whose_range_holds_its_key(some: NDArray[np
     for part, (first, stop) in enumerate(pairwise(starts)):
         end = borders[part + 1] if part + 1 < len(borders) else 2**64
         assert out[first:stop].tolist() == [record for record in some.tolist() if borders[part] <= record[0] < end]
+
+
+def test_many_records_whose_keys_crowd_together_are_sorted_too() -> None:
+    # given: nine of ten keys in a range so narrow that they come into one bucket, larger than a call sorts
+    drawn = np.random.default_rng(2)
+    crowd = drawn.integers(1 << 40, (1 << 40) + 50_000, 200_000, np.uint64)
+    some = np.column_stack((np.concatenate((crowd, drawn.integers(0, 2**64, 20_000, np.uint64))), np.arange(220_000)))
+    some = np.ascontiguousarray(some[drawn.permutation(len(some))].astype(np.uint64))
+
+    expected = some[np.argsort(some[:, 0], kind="stable")]
+
+    assert np.array_equal(exchange.sorted_records(some), expected)
 
 
 def test_even_borders_part_all_keys_alike() -> None:

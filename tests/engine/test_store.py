@@ -44,10 +44,13 @@ def test_lists_are_taken_across_parts(
     parts = [
         store.write_ragged(
             "lists", i,
-            Ragged(
-                np.array([value for one in part for value in one], np.uint64),
-                np.cumsum([0, *map(len, part)]).astype(np.int64),
-            ),
+            [
+                Ragged(
+                    np.array([value for one in piece for value in one], np.uint64),
+                    np.cumsum([0, *map(len, piece)]).astype(np.int64),
+                )
+                for piece in (part[: len(part) // 2], part[len(part) // 2 :])
+            ],
         )
         for i, part in enumerate(lists)
     ]  # fmt: skip

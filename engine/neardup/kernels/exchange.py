@@ -6,13 +6,12 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from neardup.kernels import helper, int64s_out, kernel, uint32s, uint64rows, uint64rows_out, uint64s
+from neardup.kernels import helper, int64s, int64s_out, kernel, uint32s, uint64rows, uint64rows_out, uint64s
 
-DIGIT_BITS = 11
-DIGITS = 1 << DIGIT_BITS
-MASK = np.uint64(DIGITS - 1)
+SMALL_DIGITS = 256
+SMALL_MASK = np.uint64(SMALL_DIGITS - 1)
+LARGEST = 1 << 16  # records of a bucket: 1 MB of entries
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-ONE = np.uint64(1)
 
 
 @helper
@@ -73,28 +72,80 @@ def seen_bits(
     return union, common
 
 
-@kernel(types.void(uint64rows, types.uint64, types.int64, types.int64, int64s_out))
+@kernel(types.void(uint64rows, types.uint64, types.uint64, types.int64, types.int64, int64s_out))
 def count_digits(
-    records: NDArray[np.uint64], shift: np.uint64, first: int, stop: int, counts: NDArray[np.int64]
+    records: NDArray[np.uint64], shift: np.uint64, mask: np.uint64, first: int, stop: int, counts: NDArray[np.int64]
 ) -> None:
     """Add to counts[d] the records whose key has the digit d from bit `shift` on."""
     for i in range(first, stop):
-        counts[(records[i, 0] >> shift) & MASK] += 1
+        counts[(records[i, 0] >> shift) & mask] += 1
 
 
-@kernel(types.void(uint64rows, types.uint64, types.int64, types.int64, int64s_out, uint64rows_out))
+@kernel(types.void(uint64rows, types.uint64, types.uint64, types.int64, types.int64, int64s_out, uint64rows_out))
 def move_by_digit(
-    records: NDArray[np.uint64], shift: np.uint64, first: int, stop: int, cursor: NDArray[np.int64],
+    records: NDArray[np.uint64], shift: np.uint64, mask: np.uint64, first: int, stop: int, cursor: NDArray[np.int64],
     out: NDArray[np.uint64],
 ) -> None:  # fmt: skip
-    """One pass of a radix sort from the lowest digit up: stable, so that equal digits keep their order."""
+    """Move each record to the cursor of its digit, in the order they come."""
     width = records.shape[1]
     for i in range(first, stop):
-        digit = (records[i, 0] >> shift) & MASK
+        digit = (records[i, 0] >> shift) & mask
         at = cursor[digit]
         cursor[digit] = at + 1
         for column in range(width):
             out[at, column] = records[i, column]
+
+
+@kernel(types.int64(uint64rows_out, uint64rows_out, int64s, types.int64, types.int64))
+def sort_buckets(
+    records: NDArray[np.uint64], scratch: NDArray[np.uint64], starts: NDArray[np.int64], bucket: int, budget: int
+) -> int:
+    """Sort each of the buckets from `bucket` on, starts[i] to starts[i + 1], by its keys; stable. The next bucket.
+
+    A radix sort from the lowest digit up, over the digits in which keys differ; ends after about `budget` records, and
+    before a bucket of more. As long as a bucket fits the second-level cache a pass takes some 2 ns a record.
+    """
+    width = records.shape[1]
+    cursor = np.empty(SMALL_DIGITS, np.int64)
+    while bucket + 1 < len(starts) and budget > 0:
+        first, stop = starts[bucket], starts[bucket + 1]
+        if stop - first > LARGEST:
+            break
+        union, common = np.uint64(0), ALL
+        for i in range(first, stop):
+            union |= records[i, 0]
+            common &= records[i, 0]
+        differing = union & ~common
+        moved = False
+        for digit in range(8):
+            shift = np.uint64(8 * digit)
+            if (differing >> shift) & SMALL_MASK == np.uint64(0):
+                continue
+            source = scratch if moved else records
+            target = records if moved else scratch
+            for i in range(SMALL_DIGITS):
+                cursor[i] = 0
+            for i in range(first, stop):
+                cursor[(source[i, 0] >> shift) & SMALL_MASK] += 1
+            at = first
+            for i in range(SMALL_DIGITS):
+                count = cursor[i]
+                cursor[i] = at
+                at += count
+            for i in range(first, stop):
+                value = (source[i, 0] >> shift) & SMALL_MASK
+                at = cursor[value]
+                cursor[value] = at + 1
+                for column in range(width):
+                    target[at, column] = source[i, column]
+            moved = not moved
+        if moved:
+            for i in range(first, stop):
+                for column in range(width):
+                    records[i, column] = scratch[i, column]
+        budget -= stop - first + SMALL_DIGITS
+        bucket += 1
+    return bucket
 
 
 @kernel(types.int64(uint64rows, types.int64, types.int64, int64s_out))
