@@ -373,10 +373,10 @@ def clean(everything: bool, older_than: float | None, to: str | None) -> None:
 
     Kernels that were compiled by another version go as well.
     """
-    from neardup.cache import bytes_of
+    from neardup.sizes import parse_size
     from neardup_tui import kept
 
     if everything and (older_than is not None or to is not None):
         raise click.UsageError("--all leaves nothing for --older-than or --to: give one or the other")
-    limit = 0 if everything else bytes_of(to, "--to") if to is not None else None
+    limit = 0 if everything else parse_size(to, "--to", zero=True) if to is not None else None
     kept.clean(limit, None if older_than is None else older_than * 86_400)

@@ -20,6 +20,7 @@ from neardup import (
     Event,
     Finished,
     NeardupError,
+    OutputError,
     Reading,
     Result,
     Settings,
@@ -146,7 +147,13 @@ def _stdin_in_a_file(job: Job) -> Iterator[tuple[tuple[str, ...], Path | None]]:
     with tempfile.TemporaryDirectory(prefix="neardup-", ignore_cleanup_errors=True) as folder:
         head = sys.stdin.buffer.read(4)
         kept = Path(folder) / f"standard-input{_ending(head)}"
-        with open(os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(head)
-            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        try:
+            with open(os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(head)
+                shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        except OSError as error:
+            raise OutputError(
+                f"standard input cannot be kept in {folder} ({error.strerror}): make room there, or name another place "
+                "with TMPDIR"
+            ) from error
         yield tuple(str(kept) if path == STDIN else path for path in job.paths), run_dir or Path(folder) / "run"

@@ -12,10 +12,11 @@ from rich.cells import cell_len
 from neardup import cache
 from neardup.cache import KeptRun
 from neardup.events import STAGES
+from neardup.sizes import size
 from neardup_tui.dates import ago
 from neardup_tui.places import place
 from neardup_tui.progress import tell
-from neardup_tui.widgets.cells import safe, size
+from neardup_tui.widgets.cells import safe
 
 NAMED = 3  # inputs of one run; the rest are counted
 HEAD = ("directory", "last used", "size", "last run", "inputs")

@@ -9,6 +9,7 @@ import io
 import itertools
 import json
 import os
+import resource
 import shlex
 import signal
 import subprocess
@@ -171,6 +172,19 @@ def test_standard_input_and_standard_output_take_the_places_of_files(tickets: Pa
     manifest = json.loads((tmp_path / "m.json").read_text())
     assert manifest["command"][:3] == ["neardup", "run", "-"] and manifest["inputs"][0]["path"] == "-"
     assert not os.listdir(tmp_path / "tmp")
+
+
+def test_standard_input_that_finds_no_room_is_one_line(tmp_path: Path) -> None:
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "neardup_tui", "run", "-"], input=b"one line\n" * 100_000, capture_output=True,
+        preexec_fn=little_room, env=os.environ | {"TMPDIR": str(tmp_path)}, timeout=120,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.count(b"\n")) == (1, 1)
+    assert done.stderr.startswith(b"neardup: standard input cannot be kept in ") and b"TMPDIR" in done.stderr
+    assert not os.listdir(tmp_path)
 
 
 def test_what_is_wrong_with_standard_input_is_told_by_its_name(tickets: Path) -> None:

@@ -20,8 +20,8 @@ from pathlib import Path
 import msgspec
 
 from neardup import compiled
-from neardup.errors import SettingsError
 from neardup.runs import cache_directory, kernel_cache, locked, unsealed
+from neardup.sizes import parse_size
 
 LIMIT = 20 * 10**9  # bytes of all run directories, or a tenth of what they could have, whichever is less
 LIMIT_VARIABLE = "NEARDUP_CACHE_SIZE"
@@ -72,20 +72,11 @@ def kept_kernels() -> tuple[int, int]:
 def limit(runs: Sequence[KeptRun]) -> int:
     """How many bytes all run directories may have; SettingsError where the environment says what is no size."""
     if LIMIT_VARIABLE in os.environ:
-        return bytes_of(os.environ[LIMIT_VARIABLE], LIMIT_VARIABLE)
+        return parse_size(os.environ[LIMIT_VARIABLE], LIMIT_VARIABLE, zero=True)
     place = runs_directory()
     while not place.exists():
         place = place.parent
     return min(LIMIT, (shutil.disk_usage(place).free + sum(run.bytes for run in runs)) // 10)
-
-
-def bytes_of(text: str, about: str) -> int:
-    """10GB, 1.5 MB, 200k, 4GiB or plain bytes; `about` names the value in the SettingsError for anything else."""
-    read = _SIZE.fullmatch(text.strip())
-    if read is None:
-        raise SettingsError(f"{about} is {text!r}, which is no size: give a number with kB, MB, GB or TB, as in 10GB")
-    number, unit, binary = read.groups()
-    return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
 
 
 def clean(*, to: int | None = None, older_than: float | None = None) -> list[KeptRun]:

@@ -30,6 +30,7 @@ from typing import Any
 KERNELS = Path(__file__).with_name("kernels")
 _READY = "ready"  # in a cache directory: some process has compiled every kernel; its time: last loaded
 _NAME = re.compile(r"[0-9a-f]{16}")
+_ROOM = 4 * 2**20  # bytes: all kernels take some 1.5 MB
 _OLD = 30 * 86_400  # seconds: kernels of another version that nobody loaded for so long go when new ones come
 
 
@@ -148,9 +149,13 @@ def _digest(features: str) -> str:
 
 
 def _usable(directory: Path) -> bool:
+    """Whether kernels can be written there: numba dies of a full disk with a traceback."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=directory).close()
+        with tempfile.TemporaryFile(dir=directory) as file:
+            if not (directory / _READY).exists():
+                file.write(bytes(_ROOM))
+                file.flush()
     except OSError:
         return False
     return True

@@ -451,16 +451,15 @@ async def row_pairs_of(
     if known is None:
         spread = Spread.of(2, len(numbered.documents.document_of_row))
         task = ListRows(
-            f"{key}/blocks", verified.accept, numbered.rows_by_document, numbered.offsets, numbered.documents.empty,
-            spread,
+            f"{key}/scratch/blocks", verified.accept, numbered.rows_by_document, numbered.offsets,
+            numbered.documents.empty, spread,
         )  # fmt: skip
         chunks = list(enumerate(_to_list(verified, candidates, numbered)))
-        outcomes = await work.journaled(f"{key}/blocks", task, chunks, share=0)
+        outcomes = await work.journaled(f"{key}/scratch/blocks", task, chunks, share=0)
         borders = spread.borders(outcomes, ROW_PAIRS_A_PART, store)
-        parts = await work.exchange(f"{key}/united", spread.stored(outcomes), borders, consume=True, share=0)
+        parts = await work.exchange(f"{key}/scratch/united", spread.stored(outcomes), borders, consume=True, share=0)
         known = await work.here(_listed, key, parts, store)
-        work.run.drop(f"{key}/united")
-        work.run.drop(f"{key}/blocks")
+        work.run.drop(f"{key}/scratch")
         known = Outcome(known.parts, {"total": sum(outcome.counts["total"] for outcome in outcomes)})
         work.run.record(key, 0, known)
     left, right, pair = (store.part(known.parts[name]) for name in ("left", "right", "pair"))

@@ -21,9 +21,9 @@ def size(count: int) -> str:
     return f"{value:,.1f} {unit}"
 
 
-def parse_size(text: str, option: str) -> int:
-    """Read 4GB, 500M or a number of bytes; else SettingsError."""
+def parse_size(text: str, option: str, *, zero: bool = False) -> int:
+    """Read 4GB, 500M or a number of bytes, 0 only where it means something; else SettingsError."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", text.strip(), re.IGNORECASE | re.ASCII)
-    if not found or float(found[1]) <= 0:
+    if not found or (float(found[1]) <= 0 and not zero):
         raise SettingsError(f"{option} {text!r} is no size: give one such as 500MB or 4GB")
     return int(float(found[1]) * _UNITS[found[2].upper()])

@@ -111,7 +111,7 @@ class LocalStore:
     ) -> Part:
         """Write one part of `rows` rows block by block, so that it is never whole in memory."""
         file = f"{name}-{position:05d}.npy"
-        hasher = mmh3.mmh3_x64_128()
+        hasher = _hasher(dtype, (rows,))
         with self._whole(file) as target:
             header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (rows,)}
             np.lib.format.write_array_header_1_0(target, header)
@@ -163,11 +163,15 @@ class LocalStore:
 
 def checksum_of(array: NDArray[Any]) -> str:
     """128 bits over the type, the shape and the bytes of the array, in hexadecimal; 5 GB a second."""
-    hasher = mmh3.mmh3_x64_128()
-    hasher.update(f"{array.dtype.descr}{array.shape}".encode())  # one bit makes > of <
+    hasher = _hasher(array.dtype, array.shape)
     if array.size:
         hasher.update(np.ascontiguousarray(array).view(np.uint8).data)
-    return hasher.digest().hex()
+    return str(hasher.digest().hex())
+
+
+def _hasher(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
+    """A checksum that has the head of the file in it: there one bit makes > of <."""
+    return mmh3.mmh3_x64_128(f"{dtype.descr}{shape}".encode())
 
 
 def _by_part(starts: NDArray[np.int64], rows: NDArray[Any]) -> Iterator[tuple[int, int, int, NDArray[np.int64]]]:

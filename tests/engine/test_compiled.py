@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,36 @@ def test_the_second_process_loads_what_the_first_one_compiled(kernels: Path, tmp
     assert first["compiled"] is True and second["compiled"] is False
     assert first["cache"] == second["cache"] == first["prepared"] == first["numba"]
     assert first["notice"] == second["notice"] == ""
+
+
+def test_what_other_versions_compiled_goes_when_new_kernels_come_and_nobody_loaded_it_for_a_month(
+    kernels: Path, tmp_path: Path
+) -> None:
+    for name, days in (("a" * 16, 31), ("b" * 16, 29), ("my-own", 99)):
+        folder = tmp_path / "cache" / name
+        folder.mkdir(parents=True)
+        (folder / "ready").touch()
+        os.utime(folder / "ready", times=(time.time() - days * 86_400,) * 2)
+
+    loaded = loaded_in_a_process(kernels, tmp_path / "cache")
+
+    left = {path.name for path in (tmp_path / "cache").iterdir() if path.is_dir()}
+    assert left == {Path(str(loaded["cache"])).name, "b" * 16, "my-own"}
+
+
+def test_a_disk_without_room_for_kernels_is_none_for_them(tmp_path: Path) -> None:
+    code = f"""if True:
+        import resource
+        from pathlib import Path
+        from neardup import compiled
+        print(compiled._usable(Path({str(tmp_path)!r})))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
+        print(compiled._usable(Path({str(tmp_path)!r})))
+        Path({str(tmp_path / "ready")!r}).touch()
+        print(compiled._usable(Path({str(tmp_path)!r})))
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False", "True"]
 
 
 def test_a_kernel_that_changed_is_compiled_anew_with_all_that_may_call_it(kernels: Path, tmp_path: Path) -> None:

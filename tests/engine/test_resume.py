@@ -42,6 +42,13 @@ async def run(path: Path, run_dir: Path, settings: Settings = SETTINGS) -> Resul
     raise AssertionError
 
 
+def test_a_finished_run_leaves_none_of_its_steps_between_two_stages(lines: Path, tmp_path: Path) -> None:
+    cli(lines, tmp_path / "run", "--threshold", "0.7", "--clusters", "star")
+    steps = ("scratch", "united", "spread", "blocks", "entries", "repeats", "sorted")
+    left = [path.name for path in (tmp_path / "run").rglob("*.npy")]
+    assert left and not [name for name in left if any(step in name for step in steps)]
+
+
 def found(result: Result) -> list[object]:
     return [
         *(getattr(result.pairs, name).tolist() for name in ("left", "right", "agree", "overlap", "union")),
@@ -71,9 +78,15 @@ def gone(good: bytes) -> None:
     return None
 
 
-@pytest.mark.parametrize("damage", [cut, flipped, garbage, nothing, gone])
-async def test_whatever_is_damaged_in_the_run_directory_is_noticed_and_made_again(
-    lines: Path, tmp_path: Path, damage: Callable[[bytes], bytes | None]
+def put(path: Path, content: bytes | None) -> None:
+    path.unlink(missing_ok=True)  # a map of the old one stays valid
+    if content is not None:
+        path.write_bytes(content)
+    store._mapped.cache_clear()  # as in another process
+
+
+async def test_each_kind_of_file_in_the_run_directory_that_is_damaged_is_noticed_and_made_again(
+    lines: Path, tmp_path: Path
 ) -> None:
     run_dir = tmp_path / "run"
     expected = found(await run(lines, run_dir))
@@ -81,16 +94,27 @@ async def test_whatever_is_damaged_in_the_run_directory_is_noticed_and_made_agai
     kinds = {path.parent.name.partition("-")[0] + "/" + path.name.rpartition("-")[0]: path for path in left}
     assert {"signatures/signatures", "bands/pairs", "sets/sets.values", "verify/compared", "spool/00000"} <= set(kinds)
     for kind, path in kinds.items():
-        damaged = damage(left[path])
-        path.unlink()
-        if damaged is not None:
-            path.write_bytes(damaged)
-        store._mapped.cache_clear()  # as in another process
+        put(path, flipped(left[path]))
 
         assert found(await run(lines, run_dir)) == expected, kind
 
         if path.suffix == ".npy" or path.parent.name == "spool":
             assert path.read_bytes() == left[path], kind
+
+
+@pytest.mark.parametrize("damage", [cut, garbage, nothing, gone])
+async def test_a_run_directory_that_is_damaged_all_over_is_made_again(
+    lines: Path, tmp_path: Path, damage: Callable[[bytes], bytes | None]
+) -> None:
+    run_dir = tmp_path / "run"
+    expected = found(await run(lines, run_dir))
+    left = {path: path.read_bytes() for path in run_dir.rglob("*") if path.is_file()}
+    for directory in ("signatures-", "documents-", "bands-", "sets-", "verify-", "spool", "run"):
+        for path, good in left.items():
+            if path.parent.name.startswith(directory):
+                put(path, damage(good))
+
+        assert found(await run(lines, run_dir)) == expected, directory
 
 
 async def test_every_damaged_bit_of_a_head_is_noticed(tmp_path: Path) -> None:

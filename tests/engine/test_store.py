@@ -73,6 +73,13 @@ def test_a_part_that_is_damaged_cut_or_gone_is_not_intact(store: LocalStore) -> 
     assert not store.intact(part)
 
 
+def test_a_part_written_in_blocks_is_the_same_part(store: LocalStore) -> None:
+    whole = np.arange(10, dtype=np.int64)
+    part = store.write_blocks("blocks", 10, whole.dtype, [whole[:4], whole[4:4], whole[4:]])
+    assert store.part(part).tolist() == whole.tolist()
+    assert store.intact(part) and part.checksum == store.write("whole", 0, whole).checksum
+
+
 def test_an_empty_array_is_a_part_like_any_other(store: LocalStore) -> None:
     part = store.write("empty", 0, np.zeros((0, 4), np.uint32))
     assert store.intact(part)

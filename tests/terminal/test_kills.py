@@ -62,13 +62,14 @@ class Runs:
         return {path.name: path.read_bytes() for path in self.out.iterdir()}
 
     def finished_files(self) -> dict[str, tuple[int, int]]:
-        """What the journal names, with what tells whether it was written again."""
+        """What the journal names and is there, with what tells whether it was written again."""
         files: dict[str, tuple[int, int]] = {}
         journal = self.run_dir / "journal.jsonl"
         for line in journal.read_text().splitlines() if journal.exists() else ():
             for part in json.loads(line)["content"]["outcome"]["parts"].values():
                 path = self.run_dir / part["file"]
-                files[part["file"]] = (path.stat().st_ino, path.stat().st_mtime_ns)
+                if path.exists():  # what was only a step to what is finished now is gone
+                    files[part["file"]] = (path.stat().st_ino, path.stat().st_mtime_ns)
         return files
 
 
@@ -96,6 +97,14 @@ def test_a_worker_killed_in_each_stage_is_replaced_and_nothing_is_lost(
     assert runs.written == undisturbed
 
 
+def done_again(before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> list[str]:
+    """What was finished once, and then written again; of the signatures, the dearest, also what was lost."""
+    return [
+        file for file, told in before.items()
+        if after.get(file, None if file.startswith("signatures-") else told) != told
+    ]  # fmt: skip
+
+
 def test_a_run_killed_in_each_stage_one_after_the_other_goes_on_at_the_chunk(
     runs: Runs, undisturbed: dict[str, bytes]
 ) -> None:
@@ -105,7 +114,7 @@ def test_a_run_killed_in_each_stage_one_after_the_other_goes_on_at_the_chunk(
         assert killed.returncode == -signal.SIGKILL, (stage, killed.stderr.decode())
         assert (runs.folder / f"struck-{stage}").exists() and runs.written == {}
         now = runs.finished_files()
-        assert {file: now.get(file) for file in finished} == finished, f"{stage}: what was finished was done again"
+        assert not done_again(finished, now), stage
         assert stage == "read" or now
         finished = now
 
@@ -113,8 +122,7 @@ def test_a_run_killed_in_each_stage_one_after_the_other_goes_on_at_the_chunk(
 
     assert done.returncode == 0 and done.stderr == b"", done.stderr.decode()
     assert runs.written == undisturbed
-    now = runs.finished_files()
-    assert len(finished) > 60 and {file: now[file] for file in finished} == finished
+    assert len(finished) > 60 and not done_again(finished, runs.finished_files())
     assert not list(runs.run_dir.rglob("*.tmp"))
 
 
@@ -124,8 +132,10 @@ def test_a_full_disk_is_one_line_and_with_room_the_run_goes_on(runs: Runs, undis
     if mounted.returncode:
         pytest.skip(f"a small disk cannot be mounted here: {mounted.stderr.decode().strip()}")
     try:
+        refused = runs.struck().stderr.decode()
+        assert refused.startswith("neardup: the run needs ") and refused.count("\n") == 1 and "make room" in refused
         files = 0
-        for room in ("64k", "1m", "6m"):
+        for room in ("4m", "6m"):
             subprocess.run(["mount", "-o", f"remount,size={room}", str(runs.run_dir)], check=True)
             full = runs.struck()
             told = full.stderr.decode()
@@ -142,7 +152,7 @@ def test_a_full_disk_is_one_line_and_with_room_the_run_goes_on(runs: Runs, undis
 
         assert done.returncode == 0 and done.stderr == b"", done.stderr.decode()
         assert runs.written == undisturbed
-        assert {file: runs.finished_files()[file] for file in before} == before
+        assert not done_again(before, runs.finished_files())
     finally:
         subprocess.run(["umount", str(runs.run_dir)], check=True)
 
