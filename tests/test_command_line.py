@@ -144,7 +144,7 @@ def test_every_export_has_the_same_bytes_for_any_workers_memory_and_hash_seed(
     tickets: Path, tmp_path: Path
 ) -> None:
     seen = []
-    for workers, memory, seed in (("0", "16GB", "0"), ("1", "400MB", "1"), ("2", "600MB", "random")):
+    for workers, memory, seed in (("0", "16GB", "0"), ("1", "500MB", "1"), ("2", "700MB", "random")):
         folder = tmp_path / workers
         folder.mkdir()
         done = neardup(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 MB, GB = 10**6, 10**9
 SHARE = 0.75  # of the memory that is left, where nobody says how much
-PROCESS = 160 * MB  # a process that has loaded kernels and Arrow, and works on a slice of 8 MB
+PROCESS = 200 * MB  # a process that has loaded kernels and Arrow, and works on a slice of 8 MB
 LEAST_PART, MOST_PART = 1 << 20, 16 << 20
 
 

@@ -182,7 +182,7 @@ def _by_part(starts: NDArray[np.int64], rows: NDArray[Any]) -> Iterator[tuple[in
         yield index, start, stop, rows[start:stop].astype(np.int64) - starts[index]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)  # a map costs no file handle, and a system allows 65,530
 def _mapped(path: str, checksum: str) -> NDArray[Any]:
     """The checksum is part of the key: another run may have put another array under the same name."""
     if os.path.getsize(path) == 0:
