@@ -174,11 +174,10 @@ async def documents_of(sketches: Sketches, work: Work) -> Numbered:
     known = work.known(key)
     if known is None:
         borders = even_borders(max(1, 24 * sketches.prints.rows // work.budget.part_bytes))
-        united = await work.exchange(f"{key}/united", sketches.prints, borders)
-        repeats = await work.map(FindRepeats(f"{key}/repeats"), list(enumerate(united)))
+        united = await work.exchange(f"{key}/scratch/united", sketches.prints, borders)
+        repeats = await work.map(FindRepeats(f"{key}/scratch/repeats"), list(enumerate(united)))
         known = await work.here(partial(_numbered, key, sketches, Stored(tuple(repeats)), store, work.pulse))
-        for part in (*united, *repeats):
-            store.remove(part)
+        work.run.drop(f"{key}/scratch")
         work.run.record(key, 0, known)
     parts = known.parts
     found = Documents(
@@ -283,7 +282,7 @@ async def _banded(
     store, distinct = work.backend.store, max(1, numbered.documents.distinct)
     room = min(ROUND_BYTES, work.run.free_bytes() // 3)
     bands_a_round = max(1, min(room // (ENTRY_BYTES * distinct), banding.bands))
-    scratch = f"{key}/scratch-{bands_a_round}-{work.budget.part_bytes}"  # how the work is cut is part of its name
+    scratch = f"{key}/scratch/{bands_a_round}-{work.budget.part_bytes}"  # how the work is cut is part of its name
     buckets: list[Outcome] = []
     for first in range(0, banding.bands, bands_a_round):
         some = range(first, min(first + bands_a_round, banding.bands))
@@ -298,7 +297,7 @@ async def _banded(
     blocks = await work.journaled(f"{scratch}/pairs", pairing, chunks, share=0.2)
     borders = spread.borders(blocks, PAIRS_A_PART, store)
     pairs = await work.exchange(f"{key}/pairs", spread.stored(blocks), borders, consume=True, share=0.05)
-    work.run.drop(scratch)
+    work.run.drop(f"{key}/scratch")
     counts = {
         name: sum(outcome.counts[name] for outcome in buckets) for name in ("buckets_unlisted", "pairs_not_examined")
     }
