@@ -19,6 +19,7 @@ import pytest
 
 NEARDUP = [sys.executable, "-m", "neardup_tui"]
 PATIENCE = 240.0  # seconds; the first run of all compiles the kernels
+SLOWLY = ("--num-perm", "4096")  # 5,000 texts take a second
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,7 @@ def test_a_signal_ends_a_run_with_its_code_and_leaves_nothing_behind(
     mark = f"NEARDUP_TEST_MARK={tmp_path}"
     (tmp_path / "out").mkdir()
     run_dir = tmp_path / "run"
-    command = [*NEARDUP, "run", str(corpus), "--workers", workers, "--run-dir", str(run_dir)]
+    command = [*NEARDUP, "run", str(corpus), "--workers", workers, "--run-dir", str(run_dir), *SLOWLY]
     command += ["--out", str(tmp_path / "out" / "clean.jsonl"), "--pairs", str(tmp_path / "out" / "pairs.csv")]
     environment = os.environ | dict([mark.split("=", 1)])
     with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as run:
@@ -123,7 +124,7 @@ def test_progress_is_drawn_on_a_terminal_and_gone_at_the_end(small: Path, tmp_pa
     outside, inside = pty.openpty()
     screen = pyte.Screen(80, 24)
     stream = pyte.ByteStream(screen)
-    command = [*NEARDUP, "run", str(small), "--run-dir", str(tmp_path / "run"), "--json"]
+    command = [*NEARDUP, "run", str(small), "--run-dir", str(tmp_path / "run"), "--json", *SLOWLY]
     environment = os.environ | {"TERM": "xterm", "PYTHONIOENCODING": "utf-8"}
     with started(command, stdout=subprocess.PIPE, stderr=inside, env=environment) as run:
         os.close(inside)
