@@ -72,7 +72,7 @@ def test_a_signal_ends_a_run_with_its_code_and_leaves_nothing_behind(
     mark = f"NEARDUP_TEST_MARK={tmp_path}"
     (tmp_path / "out").mkdir()
     run_dir = tmp_path / "run"
-    command = [*NEARDUP, "run", str(corpus), "--workers", workers, "--run-dir", str(run_dir), *SLOWLY]
+    command = [*NEARDUP, "run", str(corpus), "--workers", workers, "--run-dir", str(run_dir), "--quiet", *SLOWLY]
     command += ["--out", str(tmp_path / "out" / "clean.jsonl"), "--pairs", str(tmp_path / "out" / "pairs.csv")]
     environment = os.environ | dict([mark.split("=", 1)])
     with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as run:

@@ -154,6 +154,7 @@ def test_a_full_disk_is_one_line_and_with_room_the_run_goes_on(runs: Runs, undis
         subprocess.run(["umount", str(runs.run_dir)], check=True)
 
 
+@pytest.mark.all
 def test_a_file_that_may_not_grow_further_is_one_line_and_without_the_limit_the_run_goes_on(
     runs: Runs, undisturbed: dict[str, bytes]
 ) -> None:
@@ -189,6 +190,7 @@ def test_ctrl_c_in_any_stage_leaves_no_process_and_nothing_shared(runs: Runs, st
     assert not list(runs.folder.rglob("*.tmp"))
 
 
+@pytest.mark.all
 def test_ctrl_c_while_kernels_are_compiled_leaves_no_process_and_nothing_shared(runs: Runs) -> None:
     temporary, cache = runs.folder / "temporary", runs.folder / "cache"
     temporary.mkdir()
