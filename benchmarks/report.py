@@ -1,6 +1,6 @@
 """Run the benchmarks one after the other and write benchmarks/RESULTS.md.
 
-    python benchmarks/report.py [--full] [--out PATH]
+    python benchmarks/report.py [--full [SCRIPT …]] [--out PATH]
 
 For a quiet machine. One that fails has its section say so, and the others still run; the exit code tells.
 """
@@ -65,20 +65,22 @@ def _lines(path: str) -> list[str]:
 
 def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--full", action="store_true")
+    asked.add_argument("--full", nargs="*", metavar="SCRIPT", help="the slow parts too, of these scripts or of all")
     asked.add_argument("--out", type=Path, default=HERE / "RESULTS.md")
     options = asked.parse_args()
+    full = [name for name, knows_full, _ in SECTIONS if knows_full and options.full is not None]
+    full = options.full or full
     parts = [
         "# Measured\n",
-        f"Written by `make bench{' FULL=1' if options.full else ''}`. Times depend on the machine and on its mood; "
-        "ratios, which were measured in turns, less so.\n",
+        f"Written by `python benchmarks/report.py{' '.join(['', '--full', *full]) if full else ''}`. Times depend on "
+        "the machine and on its mood; ratios, which were measured in turns, less so.\n",
         machine() + "\n",
     ]
     well = True
-    for name, knows_full, heading in SECTIONS:
+    for name, _, heading in SECTIONS:
         if (HERE / name).exists():
             print(f"== {name}", file=sys.stderr)
-            said, went_well = section(HERE / name, ["--full"] if options.full and knows_full else [], heading)
+            said, went_well = section(HERE / name, ["--full"] if name in full else [], heading)
             parts.append(said)
             well &= went_well
             options.out.write_text("\n".join(parts), encoding="utf-8")
