@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from neardup.sources.corpus import Reading
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+BEGAN = time.monotonic()
 
 
 def main() -> NoReturn:
@@ -328,7 +330,8 @@ def run(
 
     allowed = None if memory is None else parse_size(memory, "--memory")
     outputs = Outputs(out=out, removed=removed, pairs=pairs, clusters=clusters_out, manifest=manifest)
-    headless.run(headless.Job(paths, reading, settings, outputs, workers, allowed, run_dir, force, as_json, quiet))
+    how = (workers, allowed, run_dir, force, as_json, quiet)
+    headless.run(headless.Job(paths, reading, settings, outputs, *how, BEGAN))
 
 
 @neardup.command()

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
@@ -51,6 +52,7 @@ class Job:
     force: bool
     as_json: bool
     quiet: bool
+    began: float  # by time.monotonic()
 
 
 def run(job: Job) -> None:
@@ -88,10 +90,15 @@ async def _find_and_write(job: Job, paths: Sequence[str], run_dir: Path | None) 
                 assert result is not None
             # Inside the engine: the records of compressed inputs are read from its spool. And not in a thread, since
             # a thread that writes to a pipe nobody reads cannot be stopped; nothing else wants the loop by now.
+            ended = time.monotonic()
             with signals_raise():
                 written = exports.write(result, job.outputs, force=job.force)
+            writing = time.monotonic() - ended
     except NeardupError as error:
         error.args = (_as_given(str(error), names), *error.args[1:])
+        raise
+    except asyncio.CancelledError:
+        progress.stopped(kept=run_dir is None or STDIN not in job.paths)
         raise
     finally:
         progress.clear()
@@ -100,7 +107,9 @@ async def _find_and_write(job: Job, paths: Sequence[str], run_dir: Path | None) 
     if job.as_json:
         print(json.dumps(summary.as_json(result), indent=2, ensure_ascii=False), flush=True)
     if not job.quiet:
-        for line in summary.lines(result, written):
+        starting = time.monotonic() - job.began - writing - sum(result.seconds.values())
+        beside = {"writing": writing if written else 0.0, "starting": max(0.0, starting)}
+        for line in summary.lines(result, written, beside):
             tell(line)
 
 

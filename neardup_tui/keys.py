@@ -96,6 +96,7 @@ TABLE: tuple[Key, ...] = (
     _key("escape", "back", "everywhere", "back", "close help, messages, zoom, filter",
          group="back, one step at a time"),
     _key("ctrl+l", "redraw", "everywhere", "draw again", "draw the screen again"),
+    _key("ctrl+z", "suspend", "everywhere", "suspend", "suspend, workers too; fg goes on"),
     _key("q", "quit", "everywhere", "quit", "quit; asks during a run"),
     _key("ctrl+c", "interrupt", "everywhere", "quit", "copy the selection; twice: quit"),
 

@@ -63,6 +63,14 @@ class Progress:
     def clear(self) -> None:
         self._put("")
 
+    def stopped(self, kept: bool) -> None:
+        """Say where the work was stopped, and what follows from it."""
+        self.clear()
+        if not self._quiet:
+            at = f" in {self._stage.number}/{self._stage.of} {self._stage.stage}" if self._stage is not None else ""
+            goes_on = "; what is finished is kept: the same command goes on from there" if kept else ""
+            tell(f"neardup: stopped{at}{goes_on}", self._stream)
+
     def _draw(self, done: int, total: int, seconds: float) -> None:
         if self._draws and time.monotonic() - self._drawn >= BETWEEN:
             self._drawn = time.monotonic()

@@ -480,6 +480,9 @@ class MainScreen(Screen[None], inherit_bindings=False):
         else:
             self.session.run()
 
+    def action_suspend(self) -> None:
+        self.app.action_suspend_process()
+
     async def action_stop(self) -> None:
         if self.session.seconds > ASKS_AFTER:
             what = "the run" if self.session.running else "reading"
@@ -640,6 +643,9 @@ class NeardupApp(App[None], inherit_bindings=False):
     def on_mount(self) -> None:
         if self.is_headless:  # a test's own loop keeps its own signals
             return
+        # At once: when a message would be heard, this process is stopped already.
+        self.app_suspend_signal.subscribe(self, lambda _: self.session.pause(True), immediate=True)
+        self.app_resume_signal.subscribe(self, lambda _: self.session.pause(False), immediate=True)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGHUP, signal.SIGTERM):
             # Without this a lost connection kills without clean-up, or leaves a process that reads an ended file.

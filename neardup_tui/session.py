@@ -58,6 +58,8 @@ class Engine(Protocol):
 
     def run(self, corpus: Corpus, settings: Settings) -> AsyncGenerator[Event, None]: ...
 
+    def pause(self, paused: bool) -> None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -154,6 +156,7 @@ class Session:
         self._task: asyncio.Task[None] | None = None
         self._doing: State | None = None
         self._stopped = False
+        self._run_wanted = False  # once what is being read is read
         self._past: list[Settings] = []
         self._future: list[Settings] = []
         self._last_change = ("", 0.0)
@@ -258,7 +261,11 @@ class Session:
         self._begin(State.READING, lambda: self._load(tuple(paths), reading))
 
     def run(self) -> None:
-        """Begin a run with the settings as they are now."""
+        """Begin a run with the settings as they are now, or as they are when what is being read is read."""
+        if self._doing is State.READING:
+            self._run_wanted = True
+            self.tell("runs once it is read; x stops")
+            return
         corpus = self.corpus
         if corpus is not None:
             self._begin(State.RUNNING, lambda: self._run(corpus, self.settings))
@@ -276,6 +283,11 @@ class Session:
         else:
             into, names = placed([one.path for one in written])
             self.tell(f"written{into}: {names}")
+
+    def pause(self, paused: bool) -> None:
+        """Stop the workers where they are, or let them go on, as the app itself is suspended and wakes."""
+        if self._engine is not None:
+            self._engine.pause(paused)
 
     async def stop(self) -> None:
         """Stop the load or run that is on; finished chunks are kept."""
@@ -315,8 +327,12 @@ class Session:
             self._doing = self.progress = None
             self.opening = ()
             self.changed()
+            wanted, self._run_wanted = self._run_wanted, False
+        if wanted and not self._stopped and self.unclear is None:
+            self.run()
 
     def _ended_early(self, a_run: bool, text: str, severity: Severity) -> None:
+        self._run_wanted = False
         self._stopped = a_run
         self.tell(text, severity)
 

@@ -74,8 +74,8 @@ def check(needs: Needs, budget: Budget, free: int, where: str) -> None:
         )
     if needs.memory > budget.memory:
         raise SettingsError(
-            f"the run needs about {size(needs.memory)} of memory on {_workers(budget)}, and {size(budget.memory)} are "
-            "allowed: allow more with --memory, or ask for fewer --workers"
+            f"the run needs about {size(needs.memory)} of memory on {_workers(budget.workers)}, and "
+            f"{size(budget.memory)} are allowed: allow more with --memory{_fewer(needs, budget)}"
         )
 
 
@@ -89,7 +89,14 @@ def check_sets(needed: int, documents: int, free: int, where: str) -> None:
         )
 
 
-def _workers(budget: Budget) -> str:
-    if not budget.workers:
-        return "one process"
-    return "1 worker" if budget.workers == 1 else f"{budget.workers} workers"
+def _fewer(needs: Needs, budget: Budget) -> str:
+    """The most workers that fit, as a way out, if any number does."""
+    for workers in range(budget.workers - 1, -1, -1):
+        needed = needs.memory - budget.least + Budget(budget.memory, workers).least
+        if needed <= budget.memory:
+            return f", or ask for --workers {workers}, which needs {size(needed)}"
+    return ""
+
+
+def _workers(count: int) -> str:
+    return "one process" if not count else "1 worker" if count == 1 else f"{count} workers"

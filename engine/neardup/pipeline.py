@@ -29,6 +29,7 @@ from neardup.budget import Budget
 from neardup.errors import Cancelled
 from neardup.events import STAGES, Advanced, Event, Planned, StageStarted, Warned
 from neardup.exchange import even_borders
+from neardup.memory import private_bytes
 from neardup.needs import ENTRY_BYTES, check, check_sets, needs_of
 from neardup.results import Clusters, Documents, Pairs, Result, RowPairs
 from neardup.runs import Outcome, RunDirectory
@@ -140,7 +141,7 @@ async def find(corpus: Corpus, settings: Settings, work: Work) -> Result:
         pairs_not_examined=candidates.pairs_not_examined,
         warnings=(*corpus.warnings, *work.warnings),
         seconds=dict(work.seconds),
-        peak_memory_bytes=work.backend.peak_bytes(),
+        peak_memory_bytes=max(work.backend.peak_bytes(), private_bytes()),
     )
 
 

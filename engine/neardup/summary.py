@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -135,8 +135,11 @@ def as_json(result: Result) -> dict[str, Any]:
     }
 
 
-def lines(result: Result, written: Sequence[Written] = ()) -> list[str]:
-    """The summary: a name, a number, and what to know about it, in 80 columns."""
+def lines(result: Result, written: Sequence[Written] = (), beside: Mapping[str, float] | None = None) -> list[str]:
+    """The summary: a name, a number, and what to know about it, in 80 columns.
+
+    beside   seconds that went into other things than the stages
+    """
     t = as_decimal(result.settings.threshold)
     told = as_json(result)
     table: list[tuple[str, str, str]] = [
@@ -157,7 +160,7 @@ def lines(result: Result, written: Sequence[Written] = ()) -> list[str]:
     shown = [line.rstrip() for line in shown]
     if written:
         shown += ["", *_files(written)]
-    return [*shown, "", *_wrapped(_seconds(result), COLUMNS - 2, indent="  ")]
+    return [*shown, "", *_wrapped(_seconds({**result.seconds, **(beside or {})}), COLUMNS - 2, indent="  ")]
 
 
 def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
@@ -237,7 +240,7 @@ def _removed(why: Reasons, t: str) -> str:
     if why.near:
         notes.append(f"{why.near:,} like it, J ≥ {t}")
     if why.chained:
-        notes.append(f"{why.chained:,} chained: like one that is like it, but J < {t} to itself")
+        notes.append(f"{why.chained:,} chained: like one that is like the row kept, but J < {t} to that row")
     return "; ".join(notes)
 
 
@@ -251,9 +254,9 @@ def _files(written: Sequence[Written]) -> list[str]:
     ]
 
 
-def _seconds(result: Result) -> str:
-    stages = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in result.seconds.items() if seconds >= 0.05)
-    total = sum(result.seconds.values())
+def _seconds(seconds: Mapping[str, float]) -> str:
+    stages = ", ".join(f"{stage} {taken:.1f}" for stage, taken in seconds.items() if taken >= 0.05)
+    total = sum(seconds.values())
     return f"{total:.1f} s" + (f": {stages}" if stages else "")
 
 

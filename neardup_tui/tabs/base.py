@@ -68,6 +68,8 @@ class Tab(Widget):
         """What an empty tab says while there are no documents: a way to get some."""
         if self.unclear is not None:
             return f"{COLUMN_FIRST[0].upper()}{COLUMN_FIRST[1:]}."
+        if self.running is not None:
+            return "Being read: what is in it shows here once it is run."
         return "No documents yet: press o and type a path, or go to 1 Documents."
 
     def close(self) -> bool:
@@ -111,6 +113,7 @@ class Tab(Widget):
 
     def next_view(self) -> None:
         if self.views:
+            self.zoomed = None  # what is zoomed may not be in the next view, which would be blank
             self.view = (self.view + 1) % len(self.views)
             self.post_message(HintsChanged())
 

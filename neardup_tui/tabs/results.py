@@ -156,6 +156,7 @@ class ResultsTab(Tab):
 
     def watch_running(self, running: Progress | None) -> None:
         self._waiting.running = running
+        self.watch_unclear()
 
     def watch_view(self, view: int) -> None:
         self.set_class(view == 1, "-alike")

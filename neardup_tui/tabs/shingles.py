@@ -266,8 +266,8 @@ class ShinglesTab(Tab):
         elif not found.after:
             facts.append("\nempty: in no pair, always kept", "dim")
         else:
-            facts.append(f"\none edited letter changes up to {k}\nof them" if words == "characters" else
-                         f"\none edited word changes up to {k} of them", "dim")
+            edited = "letter" if words == "characters" else "word"
+            facts.append(f"\none edited {edited} changes up to {k}\nof them", "dim")
         self._facts.update(facts)
         self.post_message(HintsChanged())
 

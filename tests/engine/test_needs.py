@@ -62,7 +62,7 @@ def test_two_workers_take_half_the_time_and_the_memory_of_one_process_more() -> 
     assert two.memory > one.memory
 
 
-NEEDS = Needs(disk=9 * GB, certain=5 * GB, memory=2 * GB, seconds=60)
+NEEDS = Needs(disk=9 * GB, certain=5 * GB, memory=2 * GB, seconds=60)  # on two workers
 
 
 def test_a_run_that_fits_is_not_refused() -> None:
@@ -85,9 +85,13 @@ def test_a_run_that_the_memory_does_not_hold_is_refused_with_figures_and_ways_ou
         check(NEEDS, Budget(1 * GB, 2), 50 * GB, "/runs/1")
 
     assert str(refused.value) == (
-        "the run needs about 2.0 GB of memory on 2 workers, and 1.0 GB are allowed: allow more with --memory, "
-        "or ask for fewer --workers"
+        "the run needs about 2.0 GB of memory on 2 workers, and 1.0 GB are allowed: allow more with --memory"
     )
+
+
+def test_where_fewer_workers_fit_the_memory_the_refusal_says_how_many() -> None:
+    with pytest.raises(SettingsError, match=r"allow more with --memory, or ask for --workers 1, which needs 1\.8 GB$"):
+        check(NEEDS, Budget(1_900_000_000, 2), 50 * GB, "/runs/1")
 
 
 def test_sets_that_the_disk_does_not_hold_are_refused_before_they_are_made() -> None:

@@ -89,6 +89,20 @@ def test_a_signal_ends_a_run_with_its_code_and_leaves_nothing_behind(
     assert not list(tmp_path.glob("**/*.tmp")) and not os.listdir(tmp_path / "out")
 
 
+def test_a_run_that_is_stopped_says_where_and_that_it_can_go_on(corpus: Path, tmp_path: Path) -> None:
+    run_dir = tmp_path / "run"
+    command = [*NEARDUP, "run", str(corpus), "--workers", "0", "--run-dir", str(run_dir), *SLOWLY]
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stderr is not None
+        until(lambda: run.poll() is not None or any(run_dir.glob("**/signatures-*/**/*")), "the first signatures")
+        run.send_signal(signal.SIGINT)
+        assert run.wait(PATIENCE) == 130
+        told = run.stderr.read().decode().splitlines()
+    assert told[-1] == (
+        "neardup: stopped in 2/5 signatures; what is finished is kept: the same command goes on from there"
+    )
+
+
 @pytest.fixture
 def small(corpus: Path, tmp_path: Path) -> Path:
     path = tmp_path / "small.jsonl"

@@ -180,6 +180,37 @@ def test_no_process_is_left_behind(open_terminal: Callable[..., Terminal], ticke
         time.sleep(0.05)
 
 
+def test_ctrl_z_suspends_the_app_and_its_workers_and_both_wake_again(
+    open_terminal: Callable[..., Terminal], tmp_path: Path
+):
+    # given: a run of some seconds in worker processes
+    with (tmp_path / "example.jsonl").open("wb") as file:
+        subprocess.run([sys.executable, "-m", "neardup_tui", "example", "20000"], stdout=file, check=True)
+    terminal = open_terminal("example.jsonl", "--num-perm", "1024")
+    terminal.until(lambda screen: "loaded 20,000 rows" in screen)
+    terminal.press("r")
+    terminal.until(lambda screen: "2/5 signatures" in screen)
+    everyone = [pid for pid in _children(terminal.process.pid) if "neardup.worker" in _command(pid)]
+    everyone.append(terminal.process.pid)
+
+    terminal.press("\x1a")
+    terminal.until(lambda _: all(_state(pid) == "T" for pid in everyone), LEFT)
+    os.kill(terminal.process.pid, signal.SIGCONT)
+    terminal.until(lambda screen: "● results are current" in screen)
+
+    assert len(everyone) > 1 and b"\x1b[?1049l" in terminal.raw  # the shell had the terminal meanwhile
+    terminal.press("q")
+    assert terminal.left() == 0
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def _command(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text()
+
+
 def _children(pid: int) -> list[int]:
     """All processes below this one."""
     below: list[int] = []

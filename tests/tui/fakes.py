@@ -18,7 +18,8 @@ from neardup.sources.corpus import Corpus, Input, Reading, Slice
 
 @dataclass
 class FakeEngine:
-    """Loads what `corpora` has by path; a run waits at each stage until `go` is set, then gives `result_of`."""
+    """Loads what `corpora` has by path once `read` is set; a run waits at each stage until `go` is, then gives
+    `result_of`."""
 
     corpora: dict[str, Corpus] = field(default_factory=dict)
     result_of: Callable[[Corpus, Settings], Result] | None = None
@@ -30,6 +31,8 @@ class FakeEngine:
     def __post_init__(self) -> None:
         self.go = asyncio.Event()
         self.go.set()
+        self.read = asyncio.Event()
+        self.read.set()
 
     async def __aenter__(self) -> FakeEngine:
         return self
@@ -44,6 +47,7 @@ class FakeEngine:
     ) -> Corpus:
         self.readings.append(reading)
         await asyncio.sleep(0)
+        await self.read.wait()
         path = paths[0]
         if path not in self.corpora:
             raise SourceError(f"{path} does not exist: name a file or a folder")

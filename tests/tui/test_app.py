@@ -25,6 +25,30 @@ async def change(app: NeardupApp, pilot: Pilot[None], settings: Settings, about:
     await pilot.pause()
 
 
+async def test_r_while_a_file_is_read_runs_once_it_is_read(make_app: MakeApp, engine: FakeEngine):
+    engine.read.clear()
+    async with make_app("tickets.csv").run_test(size=(80, 24)) as pilot:
+        app = pilot.app
+        assert isinstance(app, NeardupApp)
+        await until(pilot, lambda: app.session.state is State.READING)
+        await pilot.press("r")
+        await until(pilot, lambda: "runs once it is read" in text(app))
+        engine.read.set()
+        await until(pilot, lambda: app.session.result is not None)
+        assert len(engine.runs) == 1
+
+
+async def test_r_while_a_file_is_read_that_is_then_stopped_runs_nothing(make_app: MakeApp, engine: FakeEngine):
+    engine.read.clear()
+    async with make_app("tickets.csv").run_test(size=(80, 24)) as pilot:
+        app = pilot.app
+        assert isinstance(app, NeardupApp)
+        await until(pilot, lambda: app.session.state is State.READING)
+        await pilot.press("r", "x")
+        await until(pilot, lambda: not app.session.busy)
+        assert engine.runs == []
+
+
 # The frame
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (60, 16), (200, 50)])

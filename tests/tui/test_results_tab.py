@@ -127,6 +127,18 @@ async def test_enter_gives_the_texts_the_whole_content_and_esc_goes_back_to_the_
         await shown(pilot, "─▸Pairs")
 
 
+async def test_the_next_view_is_never_blank_also_where_the_texts_were_zoomed(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ran(pilot)
+        await pilot.press("4")
+        await shown(pilot, "My invoice")
+        await pilot.press("enter", "v")
+        await shown(pilot, "candidates by J")
+        await pilot.press("v")
+        await shown(pilot, "5 pairs of rows")
+
+
 async def test_c_goes_to_the_cluster_of_the_pair_and_back(tmp_path: Path):
     app, _ = app_over(TICKETS, tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:

@@ -20,9 +20,18 @@ def compression_of(path: str) -> Compression | None:
 
 
 def form_of(path: str) -> Form:
-    """`pairs.jsonl.zst` is JSON lines; a name with no ending we know is CSV."""
+    """`pairs.jsonl.zst` is JSON lines; a name without an ending is CSV."""
+    return _FORMS.get(_ending(path), "csv")
+
+
+def is_table(path: str) -> bool:
+    """Whether the name promises a table that is written: .csv, .jsonl, .ndjson, .parquet, or nothing."""
+    return _ending(path) in ("", ".csv", *_FORMS)
+
+
+def _ending(path: str) -> str:
     plain = PurePath(path).stem if compression_of(path) else path
-    return _FORMS.get(PurePath(plain).suffix.lower(), "csv")
+    return PurePath(plain).suffix.lower()
 
 
 def is_stream(path: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import msgspec
 
 from neardup.errors import OutputError, OutputExists, SettingsError
-from neardup.exports.names import STDOUT, form_of, is_stream
+from neardup.exports.names import STDOUT, form_of, is_stream, is_table
 from neardup.sources.corpus import Corpus
 
 Name = Literal["out", "removed", "pairs", "clusters", "manifest"]
@@ -22,6 +22,9 @@ OPTIONS: dict[Name, str] = {
     "clusters": "--clusters-out",
     "manifest": "--manifest",
 }
+
+
+TABLES: tuple[Name, ...] = ("removed", "pairs", "clusters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,11 @@ def check(
             if name != "out":
                 raise SettingsError(f"{option} - : only {names['out']} can go to standard output; give {option} a file")
             continue
+        if name in TABLES and not is_stream(path) and not is_table(path):
+            raise SettingsError(
+                f"{option}: tables are written as CSV, JSON lines or Parquet, and {path} ends otherwise: "
+                "give a name that ends in .csv, .jsonl or .parquet"
+            )
         if name == "removed" and form_of(path) != "csv":
             raise SettingsError(f"{option}: CSV is written, and {path} ends otherwise: give a name that ends in .csv")
         if is_stream(path):

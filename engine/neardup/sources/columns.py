@@ -43,4 +43,5 @@ def text_column(columns: Sequence[str], wanted: str | None, path: str) -> int:
         )
     if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted) <= len(columns):
         return int(wanted) - 1
-    raise ColumnError(f"{path}: there is no column {wanted!r}: the columns are {_listed(columns)}", columns)
+    numbers = f", or by number 1 to {len(columns)}" if wanted.isdigit() else ""
+    raise ColumnError(f"{path}: there is no column {wanted!r}: the columns are {_listed(columns)}{numbers}", columns)
