@@ -289,7 +289,7 @@ def open_(paths: tuple[str, ...], form: str, text_column: str | None, **meaning:
     raise click.exceptions.Exit(open_app(paths, reading, settings) or 0)
 
 
-@neardup.command()
+@neardup.command(short_help="Find the near duplicates, write the clean files.")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
 @INPUT
 @MEANING
@@ -334,7 +334,7 @@ def run(
     headless.run(headless.Job(paths, reading, settings, outputs, *how, BEGAN))
 
 
-@neardup.command()
+@neardup.command(short_help="Print N short texts, some of them edited copies.")
 @click.argument("count", metavar="N", type=Whole(0))
 @click.option("--share", metavar="S", type=float, default=0.2, help="Share of edited copies. Default: 0.2.")
 @click.option("--seed", metavar="N", type=int, default=1, help="Default: 1.")
@@ -347,7 +347,10 @@ def example(count: int, share: float, seed: int, characters: int) -> None:
     write_example(sys.stdout.buffer, count, share=share, seed=seed, characters=characters)
 
 
-@neardup.group(no_args_is_help=False, options_metavar="", subcommand_metavar="list|clean …")
+@neardup.group(
+    short_help="List and clean what is kept for the next run.", no_args_is_help=False, options_metavar="",
+    subcommand_metavar="list|clean …",
+)  # fmt: skip
 def runs() -> None:
     """What finished steps are kept for the next run, and how much room they take.
 
@@ -367,7 +370,7 @@ def list_(as_json: bool) -> None:
     (kept.print_json if as_json else kept.print_table)(sys.stdout)
 
 
-@runs.command()
+@runs.command(short_help="Remove what is above the limit, or --all.")
 @click.option("--all", "everything", is_flag=True, help="Remove all.")
 @click.option("--older-than", metavar="DAYS", type=click.FloatRange(0), help="Remove what was not used for DAYS days.")
 @click.option("--to", metavar="SIZE", help="Remove the oldest until the rest is within SIZE, as in 10GB.")

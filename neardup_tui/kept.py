@@ -66,6 +66,8 @@ def clean(to: int | None, older_than: float | None) -> None:
     if kernels:
         tell(f"  removed  {size(kernels):>8}  kernels compiled by other versions")
     freed = sum(run.bytes for run in gone) + kernels
+    if not freed and to is None and older_than is None and cache.kept_runs():
+        tell("nothing is above the limit; --all, --older-than or --to remove what is below it")
     tell(f"  freed    {size(freed):>8}  {_total(cache.kept_runs())} left in {place(cache.runs_directory())}")
 
 
