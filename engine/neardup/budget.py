@@ -13,6 +13,7 @@ MB, GB = 10**6, 10**9
 SHARE = 0.75  # of the memory that is left, where nobody says how much
 PROCESS = 200 * MB  # a process that has loaded kernels and Arrow, and works on a slice of 8 MB
 LEAST_PART, MOST_PART = 1 << 20, 16 << 20
+WORTH_A_PART = 1 << 12  # records
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,15 @@ class Budget:
         """Of records that are sorted at a time. A worker needs some six times as much for them."""
         left = self.memory - PROCESS * (self.workers + 1)
         return max(LEAST_PART, min(MOST_PART, left // (8 * max(1, self.workers))))
+
+
+    def parts(self, size: int) -> int:
+        """Into how many parts records of `size` bytes are cut: as fits the memory, and one a worker if that pays."""
+        return max(1, size // self.part_bytes, min(self.workers, size // LEAST_PART))
+
+    def records_a_part(self, count: int, most: int) -> int:
+        """At most `most`, and so that every worker has two of the `count` where they are many."""
+        return min(most, max(WORTH_A_PART, -(-count // (2 * max(1, self.workers)))))
 
 
 def memory_left() -> int:

@@ -174,7 +174,7 @@ async def documents_of(sketches: Sketches, work: Work) -> Numbered:
     key = key_of("documents", sketches.key)
     known = work.known(key)
     if known is None:
-        borders = even_borders(max(1, 24 * sketches.prints.rows // work.budget.part_bytes))
+        borders = even_borders(work.budget.parts(24 * sketches.prints.rows))
         united = await work.exchange(f"{key}/scratch/united", sketches.prints, borders)
         repeats = await work.map(FindRepeats(f"{key}/scratch/repeats"), list(enumerate(united)))
         known = await work.here(partial(_numbered, key, sketches, Stored(tuple(repeats)), store, work.pulse))
@@ -283,11 +283,13 @@ async def _banded(
     store, distinct = work.backend.store, max(1, numbered.documents.distinct)
     room = min(ROUND_BYTES, work.run.free_bytes() // 3)
     bands_a_round = max(1, min(room // (ENTRY_BYTES * distinct), banding.bands))
-    scratch = f"{key}/scratch/{bands_a_round}-{work.budget.part_bytes}"  # how the work is cut is part of its name
+    parts = work.budget.parts(ENTRY_BYTES * distinct * bands_a_round)
+    scratch = f"{key}/scratch/{bands_a_round}-{parts}"  # how the work is cut is part of its name
     buckets: list[Outcome] = []
     for first in range(0, banding.bands, bands_a_round):
         some = range(first, min(first + bands_a_round, banding.bands))
-        buckets += await _buckets(f"{scratch}/{first:05d}", some, numbered, sketches, banding, settings, work)
+        name = f"{scratch}/{first:05d}"
+        buckets += await _buckets(name, some, parts, numbered, sketches, banding, settings, work)
     members, smallest = await work.here(_unlisted, buckets, scratch, store)
     spread = Spread.of(1, len(numbered.documents))
     pairing = PairBuckets(
@@ -296,7 +298,8 @@ async def _banded(
     )  # fmt: skip
     chunks = [(number, outcome.parts) for number, outcome in enumerate(buckets)]
     blocks = await work.journaled(f"{scratch}/pairs", pairing, chunks, share=0.2)
-    borders = spread.borders(blocks, PAIRS_A_PART, store)
+    count = sum(part.rows for part in spread.stored(blocks).parts)
+    borders = spread.borders(blocks, work.budget.records_a_part(count, PAIRS_A_PART), store)
     pairs = await work.exchange(f"{key}/pairs", spread.stored(blocks), borders, consume=True, share=0.05)
     work.run.drop(f"{key}/scratch")
     counts = {
@@ -306,8 +309,8 @@ async def _banded(
 
 
 async def _buckets(
-    name: str, some: range, numbered: Numbered, sketches: Sketches, banding: curve.Banding, settings: Settings,
-    work: Work,
+    name: str, some: range, parts: int, numbered: Numbered, sketches: Sketches, banding: curve.Banding,
+    settings: Settings, work: Work,
 ) -> list[Outcome]:  # fmt: skip
     """The buckets of some bands: an outcome a part."""
     distinct = numbered.documents.distinct
@@ -321,10 +324,9 @@ async def _buckets(
             units=distinct * len(some),
             share=0.4 * share,
         )
-        borders = even_borders(max(1, ENTRY_BYTES * distinct * len(some) // work.budget.part_bytes))
         stored = Stored(tuple(outcome.parts["entries"] for outcome in entries))
-        parts = await work.exchange(f"{name}/united", stored, borders, consume=True, share=0.3 * share)
-        united = Outcome({f"{number:05d}": part for number, part in enumerate(parts)})
+        merged = await work.exchange(f"{name}/united", stored, even_borders(parts), consume=True, share=0.3 * share)
+        united = Outcome({f"{number:05d}": part for number, part in enumerate(merged)})
         work.run.record(f"{name}/united", 0, united)
     task = FindBuckets(f"{name}/buckets", banding.rows, settings.bucket_limit, numbered.signed)
     chunks = list(enumerate(part for _, part in sorted(united.parts.items())))
@@ -446,7 +448,8 @@ async def row_pairs_of(
 ) -> RowPairs:
     """The accepted pairs as pairs of rows, sorted, mapped."""
     store = work.backend.store
-    key = key_of("listing", candidates.key, settings.verify, settings.threshold)
+    cut = [part.checksum for part in (*candidates.parts, *verified.compared)]
+    key = key_of("listing", candidates.key, cut, settings.verify, settings.threshold)
     known = work.known(key)
     if known is None:
         spread = Spread.of(2, len(numbered.documents.document_of_row))
@@ -506,7 +509,8 @@ async def compared_of(
     sets, members = None, None
     if exactly and parts:
         sets, members = await _sets(pairs_key, parts, numbered, sketches, settings, work)
-    key = key_of("verify", pairs_key, exactly)
+    # What a chunk compared is found again where the pairs are cut in the same way.
+    key = key_of("verify", pairs_key, [part.checksum for part in parts], exactly)
     task = ComparePairs(key, numbered.signed, numbered.shingles, sets, members, 3 * work.budget.part_bytes)
     pairs = sum(part.rows for part in parts)
     outcomes = await work.journaled(key, task, list(enumerate(parts)), units=pairs, share=0.5 if exactly else 1.0)

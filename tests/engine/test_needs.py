@@ -134,3 +134,11 @@ def test_the_disk_is_looked_at_before_any_work(tmp_path: Path) -> None:
     assert done.returncode == 1 and left == []
     assert done.stderr.startswith("neardup: the run needs ") and "--run-dir" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_work_is_cut_so_that_every_worker_has_a_part_where_that_pays() -> None:
+    one, four = Budget(16 * GB, 0), Budget(16 * GB, 4)
+
+    assert [one.parts(held) for held in (0, 1 << 20, 10 << 20, 64 << 20)] == [1, 1, 1, 4]
+    assert [four.parts(held) for held in (0, 1 << 20, 10 << 20, 640 << 20)] == [1, 1, 4, 40]
+    assert [four.records_a_part(count, 1 << 17) for count in (10, 80_000, 10**7)] == [1 << 12, 10_000, 1 << 17]
