@@ -116,6 +116,7 @@ def as_json(texts: Any) -> NDArray[np.uint8]:
 
 
 def kernels(limit: ctypes.CDLL | None) -> Iterable[Kernel]:
+    from neardup import exchange
     from neardup.ragged import Ragged
     from neardup.settings import Normalising, Shingling, Sketching
     from neardup.sources.jsonl import Jsonl
@@ -177,10 +178,13 @@ def kernels(limit: ctypes.CDLL | None) -> Iterable[Kernel]:
     keyed = partial(bands.entries_of, signed, numbers, range(BANDS), ROWS)
     entries = keyed()
     yield Kernel("band keys", {"key": len(entries)}, keyed, 4 * ROWS * len(entries) + entries.nbytes)
-    buckets = bands.buckets_of(np.sort(entries, order=["key", "document"]), lambda some: signed[some], ROWS)
+    yield Kernel(
+        "entries sorted", {"entry": len(entries)}, exchange.sorted_records, 2 * entries.nbytes, fresh=entries.copy
+    )
+    buckets = bands.buckets_of(exchange.sorted_records(entries.copy()), lambda some: signed[some], ROWS)
     limit_ = 10_000
-    unlisted = bands.unlisted_of([buckets], limit_, BANDS)
-    emitted = partial(bands.candidates_of, buckets, limit_, unlisted, lambda some: signed[some], ROWS)
+    unlisted = bands.unlisted_of(buckets, limit_)
+    emitted = partial(bands.candidates_of, buckets, limit_, unlisted, lambda some: signed[some], BANDS, ROWS)
     looked_at = int((buckets.sizes * (buckets.sizes - 1) // 2).sum())
     pairs = sum(map(len, emitted()))
     yield Kernel(
