@@ -48,10 +48,11 @@ def first_paint(example: Path) -> tuple[float, float]:
 
 
 def stopping(example: Path) -> float:
-    """Seconds from ctrl+c to the end of a headless run with all that it started."""
+    """Seconds from ctrl+c to the end of a headless run with all that it started; it is at its signatures then."""
     run = subprocess.Popen(
-        [*NEARDUP, "run", str(example), "--quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+        [*NEARDUP, "run", str(example), "--quiet", "--num-perm", "4096"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
     time.sleep(3)
     began = time.perf_counter()
     run.send_signal(signal.SIGINT)
