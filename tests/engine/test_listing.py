@@ -71,6 +71,7 @@ def test_a_group_of_a_thousand_copies_is_listed_whole_and_one_of_a_thousand_and_
     assert len(cut) == 1_000 and {left for (left, _), _ in cut} == {0} and of_cut == 500_500
 
 
+@pytest.mark.all
 def test_two_groups_are_listed_whole_up_to_a_million_pairs_and_beyond_by_their_first_rows() -> None:
     # given: 1,000 copies of one text and 1,000, then 1,001, of another, the rows of both mixed
     whole, every, _ = listed(naive_pairs.documents_of([0, 1] * 1_000, -1), [(0, 1)], [0])

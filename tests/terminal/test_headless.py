@@ -63,7 +63,10 @@ def processes_with(mark: str) -> Iterator[int]:
 
 @pytest.mark.parametrize(
     ("workers", "number", "code"),
-    [("2", signal.SIGINT, 130), ("2", signal.SIGTERM, 143), ("2", signal.SIGHUP, 129), ("0", signal.SIGINT, 130)],
+    [
+        ("2", signal.SIGINT, 130), ("2", signal.SIGHUP, 129),
+        pytest.param("2", signal.SIGTERM, 143, marks=pytest.mark.all), ("0", signal.SIGINT, 130),
+    ],
     ids=str,
 )
 def test_a_signal_ends_a_run_with_its_code_and_leaves_nothing_behind(

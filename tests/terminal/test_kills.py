@@ -170,7 +170,7 @@ def test_a_file_that_may_not_grow_further_is_one_line_and_without_the_limit_the_
 
 
 # What is left out stops by the same code as its neighbours: four seconds each, mostly starting workers.
-LONG = {stage: [pytest.mark.all] for stage in ("signatures", "clusters")}
+LONG = {stage: [pytest.mark.all] for stage in STAGES if stage != "bands"}
 
 
 @pytest.mark.parametrize("stage", [pytest.param(stage, marks=LONG.get(stage, [])) for stage in STAGES])
@@ -233,6 +233,7 @@ def test_ctrl_z_pauses_the_workers_too_and_the_run_goes_on_where_it_was(
     assert not list(_processes_with(mark))
 
 
+@pytest.mark.all
 def test_a_run_killed_while_it_is_paused_leaves_no_process(runs: Runs) -> None:
     mark = f"NEARDUP_TEST_MARK={runs.folder}"
     environment = ENVIRONMENT | dict([mark.split("=", 1)])

@@ -194,7 +194,7 @@ def test_the_kept_rows_are_offered_under_the_ending_of_what_was_read(tmp_path: P
     assert names_for(str(path), read)["out"] == out
 
 
-@pytest.mark.parametrize("size", [(80, 24), (60, 16)])
+@pytest.mark.parametrize("size", [(80, 24), pytest.param((60, 16), marks=pytest.mark.all)])
 async def test_a_long_name_is_cut_at_its_front_and_rows_and_sizes_stay_in_line(app: NeardupApp, size: tuple[int, int]):
     async with app.run_test(size=size) as pilot:
         await ran(pilot)
