@@ -169,8 +169,8 @@ def test_a_file_that_may_not_grow_further_is_one_line_and_without_the_limit_the_
     assert runs.written == undisturbed
 
 
-# What is left out stops by the same code as its neighbours: four seconds each, mostly starting workers.
-LONG = {stage: [pytest.mark.all] for stage in STAGES if stage != "bands"}
+# Ctrl+c in the signatures is in test_headless; four seconds each, mostly starting workers.
+LONG = {stage: [pytest.mark.all] for stage in STAGES}
 
 
 @pytest.mark.parametrize("stage", [pytest.param(stage, marks=LONG.get(stage, [])) for stage in STAGES])
