@@ -98,7 +98,7 @@ async def _find_and_write(job: Job, paths: Sequence[str], run_dir: Path | None) 
         error.args = (_as_given(str(error), names), *error.args[1:])
         raise
     except asyncio.CancelledError:
-        progress.stopped(kept=run_dir is None or STDIN not in job.paths)
+        progress.stopped(kept=STDIN not in job.paths)
         raise
     finally:
         progress.clear()

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-MB, GB = 10**6, 10**9
+MB = 10**6
 SHARE = 0.75  # of the memory that is left, where nobody says how much
 PROCESS = 200 * MB  # a process that has loaded kernels and Arrow, and works on a slice of 8 MB
 LEAST_PART, MOST_PART = 1 << 20, 16 << 20
@@ -34,7 +34,6 @@ class Budget:
         left = self.memory - PROCESS * (self.workers + 1)
         return max(LEAST_PART, min(MOST_PART, left // (8 * max(1, self.workers))))
 
-
     def parts(self, size: int) -> int:
         """Into how many parts records of `size` bytes are cut: as fits the memory, and one a worker if that pays."""
         return max(1, size // self.part_bytes, min(self.workers, size // LEAST_PART))
@@ -51,7 +50,7 @@ def memory_left() -> int:
         about = dict(re.findall(r"^(\w+): +(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE))
         found.append(int(about["MemAvailable"]) * 1024)
     except (OSError, KeyError):
-        found.append(2 * GB)
+        found.append(2_000 * MB)
     for limit, used in _cgroups():
         try:
             most = int(limit.read_text())

@@ -28,7 +28,6 @@ LIMIT_VARIABLE = "NEARDUP_CACHE_SIZE"
 
 _NAME = re.compile(r"[0-9a-f]{16}")
 _REMOVED = "removed-"  # a directory on its way out; what is left of one goes with the next removal
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGT]?)(i?)B?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,7 +232,7 @@ class Engine:
             # This process needs them too, for what looks at the whole corpus: it loads them while the workers do.
             here = asyncio.ensure_future(asyncio.to_thread(_load_kernels))
         elif not self._pool.is_ready:
-            tell(Preparing("compiling kernels, once on this machine: about 20 s"))
+            tell(Preparing("compiling kernels, once on this machine: about half a minute"))
         seconds, notice = await self._pool.ready()
         await (here or asyncio.to_thread(_load_kernels))
         if notice:

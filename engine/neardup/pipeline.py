@@ -4,7 +4,7 @@ A key is a hash of the stage, its version, the settings it reads and the keys of
 finds the old signatures, another shingle length does not.
 
 What grows with the documents, and with their pairs, lies in the run directory and is read through maps, by ranges of
-rows, of keys or of pairs; the parent holds some 30 bytes a row while it numbers documents and finds clusters.
+rows, of keys or of pairs; the parent holds up to some 100 bytes a row while it numbers documents and finds clusters.
 """
 
 from __future__ import annotations
@@ -320,7 +320,7 @@ async def _buckets(
         entries = await work.journaled(
             f"{name}/entries",
             BandEntries(f"{name}/entries", some, banding.rows),
-            [(i, *parts) for i, parts in enumerate(zip(sketches.signatures.parts, numbered.numbering, strict=True))],
+            [(i, *both) for i, both in enumerate(zip(sketches.signatures.parts, numbered.numbering, strict=True))],
             units=distinct * len(some),
             share=0.4 * share,
         )

@@ -138,11 +138,6 @@ class LocalStore:
             return False
         return len(array) == part.rows and checksum_of(array) == part.checksum
 
-    def read(self, stored: Stored) -> NDArray[Any]:
-        """All rows, part after part."""
-        arrays = [self.part(part) for part in stored.parts]
-        return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
     def take(self, stored: Stored, rows: NDArray[Any]) -> NDArray[Any]:
         """The rows asked for, which ascend."""
         first = self.part(stored.parts[0])

@@ -354,8 +354,7 @@ class ListRows:
             groups = listing.of_copies(offsets, what.first, what.stop, self.empty)
         blocks = listing.listed(groups, store.part(self.rows_by_document), offsets, pulse)
         outcome = self.spread.written(f"{self.name}.{position:05d}", blocks, store)
-        counts = {"total": groups.total, "listed": int(groups.listed.sum())}
-        return Outcome(outcome.parts, counts)
+        return Outcome(outcome.parts, {"total": groups.total})
 
 
 def packed(pairs: NDArray[np.uint32]) -> NDArray[np.uint64]:

@@ -55,6 +55,16 @@ def test_what_a_run_needs_grows_with_rows_and_hashes_and_not_with_the_memory_all
     assert one.disk > one.certain > 100_000 * 512
 
 
+def test_the_family_fast_is_expected_to_be_faster_whatever_the_hashes() -> None:
+    budget = Budget(8 * GB, 0)
+
+    def seconds(**sketching: object) -> float:
+        return needs_of(corpus_of(1_000_000), Settings(sketching=Sketching(**sketching)), 16, budget).seconds  # type: ignore[arg-type]
+
+    assert seconds(family="fast") < seconds()
+    assert seconds(family="fast", num_perm=256) == seconds(family="fast") and seconds(num_perm=256) > seconds()
+
+
 def test_two_workers_take_half_the_time_and_the_memory_of_one_process_more() -> None:
     one, two = (needs_of(corpus_of(1_000_000), Settings(), 16, Budget(8 * GB, workers)) for workers in (1, 2))
 
