@@ -209,6 +209,27 @@ async def test_bands_in_several_rounds_and_parts_give_the_same_candidates(
     assert everything(cut) == everything(whole)
 
 
+async def test_candidates_that_are_made_again_and_cut_otherwise_find_nothing_compared_for_the_old_cut(
+    lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from neardup import budget, pipeline
+
+    # given: a run whose candidates are lost, while what was compared is still there
+    settings, run_dir = Settings(threshold=6_000), tmp_path / "run"
+    monkeypatch.setattr(budget, "WORTH_A_PART", 1)
+    monkeypatch.setattr(pipeline, "PAIRS_A_PART", 50)
+    whole = await run([lines], settings, workers=0, run_dir=run_dir)
+    for path in run_dir.rglob("bands-*/*.npy"):
+        path.unlink()
+    assert list(run_dir.rglob("verify-*/compared-*.npy"))
+
+    # when: the next run cuts the pairs in other places
+    monkeypatch.setattr(pipeline, "PAIRS_A_PART", 31)
+    again = await run([lines], settings, workers=0, run_dir=run_dir)
+
+    assert everything(again) == everything(whole)
+
+
 async def test_a_bucket_over_the_limit_is_told_and_linked(lines: Path, tmp_path: Path) -> None:
     listed = await run([lines], Settings(threshold=6_000), workers=0, run_dir=tmp_path / "a")
     limited = await run([lines], Settings(threshold=6_000, bucket_limit=2), workers=0, run_dir=tmp_path / "b")

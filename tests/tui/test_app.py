@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
-from neardup import Settings, SourceError
+from neardup import Reading, Settings, SourceError
 from neardup_tui import clipboard
 from neardup_tui import screen as screens
 from neardup_tui.messages import OpenPath, SettingsChanged
@@ -39,14 +39,16 @@ async def test_r_while_a_file_is_read_runs_once_it_is_read(make_app: MakeApp, en
 
 
 async def test_r_while_a_file_is_read_that_is_then_stopped_runs_nothing(make_app: MakeApp, engine: FakeEngine):
-    engine.read.clear()
+    # given: what was loaded before stays, and another file is being read
     async with make_app("tickets.csv").run_test(size=(80, 24)) as pilot:
-        app = pilot.app
-        assert isinstance(app, NeardupApp)
+        app = await loaded(pilot)
+        engine.read.clear()
+        await app.session.open(["tickets.csv"], Reading())
         await until(pilot, lambda: app.session.state is State.READING)
         await pilot.press("r", "x")
         await until(pilot, lambda: not app.session.busy)
-        assert engine.runs == []
+        await pilot.pause()
+        assert engine.runs == [] and app.session.corpus is not None
 
 
 # The frame
