@@ -46,14 +46,15 @@ def main(stages: Sequence[str], number: int, whom: str, mark: str) -> None:
     from neardup import single
 
     single.prepare_kernels()  # before anything imports numba, as the program itself does
-    from neardup import engine, pipeline
+    from neardup import engine
     from neardup.backends.processes import Processes
+    from neardup.work import Work
     from neardup_tui import cli
 
     at = ["read"]
-    start_stage, plain_map = pipeline.Work.start_stage, Processes.map
+    start_stage, plain_map = Work.start_stage, Processes.map
 
-    def started(work: pipeline.Work, stage: str, total: int, unit: str) -> None:
+    def started(work: Work, stage: str, total: int, unit: str) -> None:
         at[0] = stage
         start_stage(work, stage, total, unit)
 
@@ -64,7 +65,7 @@ def main(stages: Sequence[str], number: int, whom: str, mark: str) -> None:
             chunks = list(enumerate(chunks))
         return plain_map(pool, task, chunks)
 
-    pipeline.Work.start_stage = started  # type: ignore[method-assign]
+    Work.start_stage = started  # type: ignore[method-assign]
     Processes.map = struck_map  # type: ignore[method-assign, assignment]
     engine.Engine.__init__.__kwdefaults__["slice_bytes"] = 100_000
     cli.main()

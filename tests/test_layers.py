@@ -40,8 +40,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "launcher": set(),
     "backends": {*RUNNING, "launcher", "worker", "exchange"},
     "single": {*RUNNING, "stages"},
-    "pipeline": {*RUNNING, "tasks", "stages", "sources", "curve", "backends", "exchange", "needs"},
-    "engine": {*RUNNING, "cache", "pipeline", "tasks", "sources", "curve", "backends", "launcher"},
+    "work": {*RUNNING, "backends"},
+    "pipeline": {*RUNNING, "work", "tasks", "stages", "sources", "curve", "backends", "exchange", "needs"},
+    "engine": {*RUNNING, "cache", "pipeline", "work", "tasks", "sources", "curve", "backends", "launcher"},
 }
 # What the app and the command line may name: the face, and the pages that hold plain values and doors.
 FACE = {"", *GROUND, "sources", "exports", "summary", "curve", "single", "cache"}

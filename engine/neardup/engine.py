@@ -193,9 +193,10 @@ class Engine:
     async def _find(self, corpus: Corpus, settings: Settings, tell: Listener) -> Result:
         backend = await self._backend(tell)
         from neardup import pipeline
+        from neardup.work import Work
 
         assert self._run is not None
-        work = pipeline.Work(backend, self._run, self._corpus_path, tell, self._budget())
+        work = Work(backend, self._run, self._corpus_path, tell, self._budget())
         work.seconds["read"] = self._read_seconds
         return await pipeline.find(corpus, settings, work)
 
