@@ -198,6 +198,10 @@ MEANING = _options(
     click.option("--bands", metavar="B", type=int, help="Set the bands by hand, with --rows."),
     click.option("--rows", metavar="R", type=int, help="Set the rows of a band by hand, with --bands."),
     click.option(
+        "--find", metavar="HOW", default="lsh",
+        help="lsh: by bands; exact: every pair, by the exact join, which misses none and asks no bands.",
+    ),
+    click.option(
         "--verify", metavar="HOW", default="exact",
         help="Accept candidates by their exact similarity, by its estimate, or all: exact, estimate or none.",
     ),
@@ -248,6 +252,8 @@ def _settings(given: dict[str, Any]) -> Settings:
         raise click.UsageError(f"{there} needs {missing}: give both, or --recall")
     if bands is not None and recall is not None:
         raise click.UsageError("--bands and --rows set what --recall chooses: give one or the other")
+    if given["find"] == "exact" and (bands is not None or recall is not None):
+        raise click.UsageError("--find exact misses no pair and asks no bands: leave out --bands, --rows and --recall")
     return Settings(
         normalising=Normalising(
             drop_invisible=not given["keep_invisible"],
@@ -265,6 +271,7 @@ def _settings(given: dict[str, Any]) -> Settings:
         else ByRecall()
         if recall is None
         else ByRecall(ten_thousandths(recall, "the recall", "0.99")),
+        find=given["find"],
         verify=given["verify"],
         clusters=given["clusters"],
         keep=given["keep"],

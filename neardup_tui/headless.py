@@ -58,7 +58,8 @@ class Job:
 def run(job: Job) -> None:
     """Do the job; raises what goes wrong, and Stopped when a signal ends it. Refuses first, works then."""
     exports.check(job.outputs, force=job.force)
-    chosen(job.settings)  # a recall out of reach is told before the inputs are read
+    if job.settings.find == "lsh":
+        chosen(job.settings)  # a recall out of reach is told before the inputs are read
     single.prepare_kernels()
     with _stdin_in_a_file(job) as (paths, run_dir):
         # Not asyncio.run: stopped by a signal, it would wait for a thread that is still importing. All that matters

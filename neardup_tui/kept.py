@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from neardup import cache
 from neardup.cache import KeptRun
-from neardup.events import STAGES
+from neardup.events import STAGES, number_of
 from neardup.sizes import size
 from neardup_tui.dates import ago
 from neardup_tui.places import place
@@ -78,7 +78,8 @@ def _total(runs: Sequence[KeptRun]) -> str:
 
 
 def _state(run: KeptRun) -> str:
-    stage = f"{STAGES.index(run.stage) + 1}/{len(STAGES)} {run.stage}" if run.stage in STAGES else "nothing yet"
+    number = number_of(run.stage)
+    stage = f"{number}/{len(STAGES)} {run.stage}" if number else "nothing yet"
     if run.in_use:
         return f"in use: {'idle' if run.finished else stage}"
     if run.finished:

@@ -219,6 +219,9 @@ BAD: list[tuple[int, list[str], list[str]]] = [
     (2, ["run", "lines.txt", "--bands", "16"], ["--bands needs --rows"]),
     (2, ["run", "lines.txt", "--rows", "6"], ["--rows needs --bands"]),
     (2, ["run", "lines.txt", "--bands", "16", "--rows", "6", "--recall", "0.9"], ["--recall"]),
+    (2, ["run", "lines.txt", "--find", "guess"], ["'guess'", "--find", "lsh, exact"]),
+    (2, ["run", "lines.txt", "--find", "exact", "--recall", "0.9"], ["--find exact", "--recall"]),
+    (2, ["run", "lines.txt", "--find", "exact", "--verify", "none"], ["--find exact", "--verify none"]),
     (2, ["run", "lines.txt", "--out", "-", "--json"], ["--out -", "--json"]),
     (2, ["run", "lines.txt", "--shingle", "char5"], ["char5", "char:5"]),
     (2, ["run", "lines.txt", "--format", "xml"], ["xml", "jsonl"]),
@@ -345,6 +348,7 @@ def test_a_reader_that_leaves_early_ends_the_program_quietly_with_1(tmp_path: Pa
     [
         Settings(),
         Settings(threshold=8_500, banding=ByRecall(9_500), verify="estimate", clusters="star"),
+        Settings(threshold=8_500, find="exact"),
         Settings(shingling=Shingling(kind="word", k=3), sketching=Sketching(num_perm=96, seed=0), banding=ByHand(9, 5)),
         Settings(
             normalising=Normalising(

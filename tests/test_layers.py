@@ -36,12 +36,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "budget": set(),
     "needs": {"budget"},
     "tasks": {"stages", "sources", "store", "runs", "exchange"},
+    "artifacts": {"tasks", "store"},
+    "joining": {"artifacts", "runs", "stages", "store", "tasks", "work"},
     "worker": {*RUNNING, "tasks", "kernels"},
     "launcher": set(),
     "backends": {*RUNNING, "launcher", "worker", "exchange"},
     "single": {*RUNNING, "stages"},
     "work": {*RUNNING, "backends"},
-    "pipeline": {*RUNNING, "work", "tasks", "stages", "sources", "curve", "backends", "exchange", "needs"},
+    "pipeline": {
+        *RUNNING, "work", "tasks", "stages", "sources", "curve", "backends", "exchange", "needs", "artifacts",
+        "joining",
+    },
     "engine": {*RUNNING, "cache", "pipeline", "work", "tasks", "sources", "curve", "backends", "launcher"},
 }
 # What the app and the command line may name: the face, and the pages that hold plain values and doors.

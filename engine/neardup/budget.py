@@ -13,6 +13,7 @@ MB = 10**6
 SHARE = 0.75  # of the memory that is left, where nobody says how much
 PROCESS = 200 * MB  # a process that has loaded kernels and Arrow, and works on a slice of 8 MB
 LEAST_PART, MOST_PART = 1 << 20, 16 << 20
+LEAST_INDEX, MOST_INDEX = 16 << 20, 512 << 20
 WORTH_A_PART = 1 << 12  # records
 
 
@@ -33,6 +34,12 @@ class Budget:
         """Of records that are sorted at a time. A worker needs some six times as much for them."""
         left = self.memory - PROCESS * (self.workers + 1)
         return max(LEAST_PART, min(MOST_PART, left // (8 * max(1, self.workers))))
+
+    @property
+    def index_bytes(self) -> int:
+        """What one worker may index of the exact join at a time; what asks takes about as much again."""
+        left = self.memory - PROCESS * (self.workers + 1)
+        return max(LEAST_INDEX, min(MOST_INDEX, left // (2 * max(1, self.workers))))
 
     def parts(self, size: int) -> int:
         """Into how many parts records of `size` bytes are cut: as fits the memory, and one a worker if that pays."""

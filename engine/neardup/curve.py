@@ -15,21 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neardup.errors import SettingsError
+from neardup.results import Banding
 from neardup.settings import MAX_PERMUTATIONS, ONE, ByHand, ByRecall, Settings, as_decimal
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 LISTED = 8  # rows of the table of choices
-
-
-@dataclass(frozen=True, slots=True)
-class Banding:
-    """b bands of r rows, and how they came about, as people read it."""
-
-    bands: int
-    rows: int
-    rule: str
 
 
 @dataclass(frozen=True, slots=True)

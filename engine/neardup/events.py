@@ -8,8 +8,19 @@ import msgspec
 
 if TYPE_CHECKING:
     from neardup.results import Result
+    from neardup.settings import Settings
 
 STAGES = ("read", "signatures", "bands", "verify", "clusters")
+STAGES_OF_EXACT = ("read", "shingles", "join", "verify", "clusters")  # where the exact join finds the pairs
+
+
+def stages_of(settings: Settings) -> tuple[str, ...]:
+    return STAGES_OF_EXACT if settings.find == "exact" else STAGES
+
+
+def number_of(stage: str) -> int:
+    """Which of its run's stages this is, counted from 1; 0 where there is none of this name."""
+    return next((stages.index(stage) + 1 for stages in (STAGES, STAGES_OF_EXACT) if stage in stages), 0)
 
 
 class StageStarted(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from neardup.budget import Budget
 from neardup.errors import OutputError, SettingsError
-from neardup.settings import Settings
+from neardup.settings import ONE, Settings
 from neardup.sizes import size
 from neardup.sources.corpus import Corpus
 
@@ -28,6 +28,8 @@ SECONDS_A_FAST_SHINGLE = 7e-9
 SECONDS_AN_ENTRY = 90e-9
 SECONDS_A_SHINGLE_IN_SETS = 30e-9
 SECONDS_A_ROW = 1e-6
+SECONDS_A_SHINGLE_SORTED = 8e-9
+SECONDS_A_SHINGLE_JOINED = 400e-9  # of those that may differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ def needs_of(corpus: Corpus, settings: Settings, bands: int, budget: Budget) -> 
     text = sum(one.size for one in corpus.inputs)
     shingles = text if settings.shingling.kind == "char" else text // WORD
     hashes = settings.sketching.num_perm
+    if settings.find == "exact":
+        return _needs_of_exact(rows, text, shingles, settings, budget)
     signatures = rows * (4 * hashes + ON_DISK_A_ROW)
     entries = 2 * ENTRY_BYTES * rows * bands
     sets = int(8 * shingles * SHARE_IN_PAIRS)
@@ -66,6 +70,25 @@ def needs_of(corpus: Corpus, settings: Settings, bands: int, budget: Budget) -> 
         disk=signatures + max(entries, sets),
         certain=signatures + entries // bands,
         memory=budget.least + rows * ROW_BYTES,
+        seconds=seconds / max(1, budget.workers),
+    )
+
+
+def _needs_of_exact(rows: int, text: int, shingles: int, settings: Settings, budget: Budget) -> Needs:
+    """The join of documents that resemble few others; below a threshold of 0.7 common shingles cost many times it."""
+    differing = (ONE - settings.threshold) / (ONE + settings.threshold)
+    seconds = (
+        text * SECONDS_A_BYTE
+        + shingles * (SECONDS_A_SHINGLE_SORTED + differing * SECONDS_A_SHINGLE_JOINED)
+        + rows * SECONDS_A_ROW
+    )
+    sets = rows * ON_DISK_A_ROW + 8 * shingles
+    signed = int(rows * 4 * settings.sketching.num_perm * SHARE_IN_PAIRS)
+    index = 2 * budget.index_bytes * max(1, budget.workers)
+    return Needs(
+        disk=sets + signed,
+        certain=sets,
+        memory=budget.least + rows * ROW_BYTES + min(index, 24 * shingles),
         seconds=seconds / max(1, budget.workers),
     )
 

@@ -1,31 +1,28 @@
 """The pipeline, one call a stage. Each stage looks first for what an earlier run left under the same key.
 
-A key is a hash of the stage, its version, the settings it reads and the keys of what it reads: another threshold
-finds the old signatures, another shingle length does not.
-
 What grows with the documents, and with their pairs, lies in the run directory and is read through maps, by ranges of
 rows, of keys or of pairs; the parent holds up to some 100 bytes a row while it numbers documents and finds clusters.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from neardup import curve
+from neardup.artifacts import PAIRS_A_PART, Candidates, Lookup, Numbered, Sketches, content_of, key_of
 from neardup.events import Planned
 from neardup.exchange import even_borders
+from neardup.joining import joined_of
 from neardup.memory import private_bytes
 from neardup.needs import ENTRY_BYTES, check, check_sets, needs_of
-from neardup.results import Clusters, Documents, Pairs, Result, RowPairs
+from neardup.results import Banding, Clusters, Documents, Pairs, Result, RowPairs
 from neardup.runs import Outcome
 from neardup.settings import Settings
 from neardup.sources.corpus import Corpus
@@ -42,6 +39,7 @@ from neardup.tasks import (
     Listed,
     ListRows,
     PairBuckets,
+    Sets,
     ShingleSets,
     Signed,
     Sketch,
@@ -51,77 +49,34 @@ from neardup.tasks import (
 )
 from neardup.work import Work
 
-# A stage whose output changes for the same input gets a new number, and no old artifact is taken for a new one.
-VERSIONS = {"signatures": 2, "documents": 2, "bands": 2, "sets": 1, "verify": 2, "clusters": 1, "listing": 1}
-
 ARTIFACT_BYTES = 64 * 2**20  # what one artifact may hold
 ROUND_BYTES = 4 * 2**30  # band entries on disk at once, for a moment twice; more bands than that take several rounds
-PAIRS_A_PART = 1 << 17  # compared by one task
 ROW_PAIRS_A_PART = 1 << 20
 ROWS_A_LISTING = 1 << 20  # rows whose copies are listed by one task
 
 
-@dataclass(frozen=True, slots=True)
-class Sketches:
-    """What the chunks left: over rows chars and local, over sketches prints, signatures and shingles."""
-
-    chunks: list[Chunk]
-    key: str
-    prints: Stored
-    chars: Stored
-    local: Stored
-    signatures: Stored
-    shingles: Stored
-
-
-@dataclass(frozen=True, slots=True)
-class Numbered:
-    """Documents, mapped; where they lie; which sketch signs each; how many shingles each has.
-
-    numbering   a part a chunk, uint32[sketches]: the document that each sketch is the first of, or NOBODY
-    """
-
-    documents: Documents
-    rows_by_document: Part
-    offsets: Part
-    signed: Signed
-    shingles: Part
-    chars: Part
-    numbering: tuple[Part, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """uint64[n, 1], left · 2³² + right, sorted over all parts."""
-
-    key: str
-    parts: tuple[Part, ...]
-    buckets_unlisted: int
-    pairs_not_examined: int
-
-    def __len__(self) -> int:
-        return sum(part.rows for part in self.parts)
-
-
 async def find(corpus: Corpus, settings: Settings, work: Work) -> Result:
     """The whole job, from slices to clusters."""
-    banding = curve.chosen(settings)
+    banding = None if settings.find == "exact" else curve.chosen(settings)
     store = work.backend.store
     planned(corpus, settings, banding, work)
-    sketches = await signatures_of(corpus, settings, work)
+    sketches = await sketches_of(corpus, settings, work)
     numbered = await documents_of(sketches, work)
-    candidates = await candidates_of(numbered, sketches, banding, settings, work)
-    verified = await verified_of(candidates, numbered, sketches, settings, work)
-    grouped = await clusters_of(verified, candidates, numbered, sketches, settings, work)
+    if banding is None:
+        candidates, lookup = await joined_of(numbered, sketches, settings, work)
+    else:
+        assert sketches.signatures is not None
+        lookup = Lookup(Signed(sketches.signatures, numbered.sketch_rows))
+        candidates = await candidates_of(numbered, sketches, banding, settings, work)
+    verified = await verified_of(candidates, lookup, numbered, sketches, settings, work)
+    grouped = await clusters_of(verified, candidates, lookup, numbered, sketches, settings, work)
     row_pairs = await row_pairs_of(verified, candidates, numbered, settings, work)
     work.finish_stage()
     work.tidy()
     return Result(
         corpus=corpus,
         settings=settings,
-        bands=banding.bands,
-        rows_per_band=banding.rows,
-        rule=banding.rule,
+        banding=banding,
         documents=numbered.documents,
         pairs=verified.pairs,
         accepted=verified.accepted,
@@ -137,27 +92,38 @@ async def find(corpus: Corpus, settings: Settings, work: Work) -> Result:
     )
 
 
-def planned(corpus: Corpus, settings: Settings, banding: curve.Banding, work: Work) -> None:
+def planned(corpus: Corpus, settings: Settings, banding: Banding | None, work: Work) -> None:
     """Tell what the run will take; OutputError or SettingsError where that is more than there is."""
-    needs = needs_of(corpus, settings, banding.bands, work.budget)
+    needs = needs_of(corpus, settings, banding.bands if banding else 0, work.budget)
     # What an earlier run left counts as room: it is used, or it goes.
     check(needs, work.budget, work.run.free_bytes() + work.run.used_bytes(), str(work.run.path))
     work.tell(Planned(needs.disk, needs.memory, needs.seconds, str(work.run.path)))
 
 
-async def signatures_of(corpus: Corpus, settings: Settings, work: Work) -> Sketches:
+async def sketches_of(corpus: Corpus, settings: Settings, work: Work) -> Sketches:
+    """Signatures; or, where the exact join finds the pairs, the sets themselves."""
+    exact = settings.find == "exact"
     chunks = _chunks(corpus, ARTIFACT_BYTES // (4 * settings.sketching.num_perm))
-    key = key_of(
-        "signatures", content_of(corpus), chunks, settings.normalising, settings.shingling, settings.sketching
-    )
-    work.start_stage("signatures", corpus.rows, "rows")
-    task = Sketch(work.corpus_path, key, settings.normalising, settings.shingling, settings.sketching)
+    reads = (content_of(corpus), chunks, settings.normalising, settings.shingling)
+    key = key_of("shingled", *reads) if exact else key_of("signatures", *reads, settings.sketching)
+    work.start_stage("shingles" if exact else "signatures", corpus.rows, "rows")
+    sketching = None if exact else settings.sketching
+    task = Sketch(work.corpus_path, key, settings.normalising, settings.shingling, sketching)
     outcomes = await work.journaled(key, task, list(enumerate(chunks)), units=corpus.rows)
-    columns = {
-        name: Stored(tuple(outcome.parts[name] for outcome in outcomes))
-        for name in ("prints", "chars", "local", "signatures", "shingles")
-    }
-    return Sketches(chunks, key, **columns)
+
+    def column(name: str) -> tuple[Part, ...]:
+        return tuple(outcome.parts[name] for outcome in outcomes)
+
+    return Sketches(
+        chunks,
+        key,
+        prints=Stored(column("prints")),
+        chars=Stored(column("chars")),
+        local=Stored(column("local")),
+        shingles=Stored(column("shingles")),
+        signatures=None if exact else Stored(column("signatures")),
+        sets=StoredRagged(column("values"), column("offsets")) if exact else None,
+    )
 
 
 async def documents_of(sketches: Sketches, work: Work) -> Numbered:
@@ -184,7 +150,7 @@ async def documents_of(sketches: Sketches, work: Work) -> Numbered:
         found,
         rows_by_document=parts["rows_by_document"],
         offsets=parts["offsets"],
-        signed=Signed(sketches.signatures, parts["sketch_rows"]),
+        sketch_rows=parts["sketch_rows"],
         shingles=parts["shingles"],
         chars=parts["chars"],
         numbering=tuple(parts[f"numbering-{number:05d}"] for number in range(len(sketches.chunks))),
@@ -247,7 +213,7 @@ def _numbered(
 
 
 async def candidates_of(
-    numbered: Numbered, sketches: Sketches, banding: curve.Banding, settings: Settings, work: Work
+    numbered: Numbered, sketches: Sketches, banding: Banding, settings: Settings, work: Work
 ) -> Candidates:
     key = key_of("bands", sketches.key, banding.bands, banding.rows, settings.bucket_limit)
     work.start_stage("bands", banding.bands, "bands")
@@ -266,7 +232,7 @@ async def candidates_of(
 
 
 async def _banded(
-    key: str, numbered: Numbered, sketches: Sketches, banding: curve.Banding, settings: Settings, work: Work
+    key: str, numbered: Numbered, sketches: Sketches, banding: Banding, settings: Settings, work: Work
 ) -> Outcome:
     """Keys, sorted by key, buckets, pairs; a few bands at a time where all of them would not fit.
 
@@ -283,10 +249,11 @@ async def _banded(
         name = f"{scratch}/{first:05d}"
         buckets += await _buckets(name, some, parts, numbered, sketches, banding, settings, work)
     members, smallest = await work.here(_unlisted, buckets, scratch, store)
+    assert sketches.signatures is not None
     spread = Spread.of(1, len(numbered.documents))
     pairing = PairBuckets(
-        f"{scratch}/pairs", banding.bands, banding.rows, settings.bucket_limit, numbered.signed, members, smallest,
-        spread,
+        f"{scratch}/pairs", banding.bands, banding.rows, settings.bucket_limit,
+        Signed(sketches.signatures, numbered.sketch_rows), members, smallest, spread,
     )  # fmt: skip
     chunks = [(number, outcome.parts) for number, outcome in enumerate(buckets)]
     blocks = await work.journaled(f"{scratch}/pairs", pairing, chunks, share=0.2)
@@ -301,11 +268,12 @@ async def _banded(
 
 
 async def _buckets(
-    name: str, some: range, parts: int, numbered: Numbered, sketches: Sketches, banding: curve.Banding,
+    name: str, some: range, parts: int, numbered: Numbered, sketches: Sketches, banding: Banding,
     settings: Settings, work: Work,
 ) -> list[Outcome]:  # fmt: skip
     """The buckets of some bands: an outcome a part."""
     distinct = numbered.documents.distinct
+    assert sketches.signatures is not None
     share = 0.75 * len(some) / banding.bands
     united = work.known(f"{name}/united")
     if united is None:
@@ -320,7 +288,9 @@ async def _buckets(
         merged = await work.exchange(f"{name}/united", stored, even_borders(parts), consume=True, share=0.3 * share)
         united = Outcome({f"{number:05d}": part for number, part in enumerate(merged)})
         work.run.record(f"{name}/united", 0, united)
-    task = FindBuckets(f"{name}/buckets", banding.rows, settings.bucket_limit, numbered.signed)
+    task = FindBuckets(
+        f"{name}/buckets", banding.rows, settings.bucket_limit, Signed(sketches.signatures, numbered.sketch_rows)
+    )
     chunks = list(enumerate(part for _, part in sorted(united.parts.items())))
     return await work.journaled(f"{name}/buckets", task, chunks, share=0.3 * share)
 
@@ -336,16 +306,17 @@ def _unlisted(buckets: Sequence[Outcome], name: str, store: LocalStore) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The candidates as compared; `pairs` and `accepted` are mapped. The parts are those of the candidates."""
+    """The candidates as compared; `pairs` and `accepted` are mapped, `parts` and `compared` what they are made of."""
 
     pairs: Pairs
     accepted: NDArray[np.bool_]
     accept: Accept
+    parts: tuple[Part, ...]
     compared: tuple[Part, ...]
 
 
 async def verified_of(
-    candidates: Candidates, numbered: Numbered, sketches: Sketches, settings: Settings, work: Work
+    candidates: Candidates, lookup: Lookup, numbered: Numbered, sketches: Sketches, settings: Settings, work: Work
 ) -> Verified:
     """Estimate and, where wanted, exact overlap and union of every candidate; and which of them are accepted.
 
@@ -355,15 +326,28 @@ async def verified_of(
     work.start_stage("verify", len(candidates), "pairs")
     accept = Accept(settings.verify, settings.sketching.num_perm, settings.threshold)
     exact = settings.verify == "exact"
-    compared = await compared_of(candidates.key, candidates.parts, exact, numbered, sketches, settings, work)
+    compared = await compared_of(candidates.key, candidates.parts, exact, lookup, numbered, sketches, settings, work)
     key = key_of("verify", candidates.key, settings.verify, settings.threshold, settings.clusters)
     work.used.add(key)
     if settings.clusters == "star" and not exact:
         chosen = await work.here(_accepted_parts, f"{key}/accepted", candidates.parts, compared, accept, store)
-        exactly = await compared_of(key, chosen, True, numbered, sketches, settings, work)
+        exactly = await compared_of(key, chosen, True, lookup, numbered, sketches, settings, work)
         compared = await work.here(_overlaid, f"{key}/overlaid", compared, exactly, accept, store)
-    pairs, accepted = await work.here(_columns, key, candidates.parts, compared, accept, store)
-    return Verified(pairs, accepted, accept, tuple(compared))
+    parts = candidates.parts
+    if settings.find == "exact":  # which others were compared depends on how the join was cut
+        parts, compared = await work.here(_true_only, key, parts, compared, accept, store)
+    pairs, accepted = await work.here(_columns, key, parts, compared, accept, store)
+    return Verified(pairs, accepted, accept, parts, tuple(compared))
+
+
+def _true_only(
+    key: str, parts: Sequence[Part], compared: Sequence[Part], accept: Accept, store: LocalStore
+) -> tuple[tuple[Part, ...], list[Part]]:
+    accepted = [accept(store.part(found)) for found in compared]
+    return (
+        tuple(store.write(f"{key}/pairs", at, store.part(parts[at])[true]) for at, true in enumerate(accepted)),
+        [store.write(f"{key}/compared", at, store.part(compared[at])[true]) for at, true in enumerate(accepted)],
+    )
 
 
 def _accepted_parts(
@@ -407,8 +391,9 @@ def _columns(
 
 
 async def clusters_of(
-    verified: Verified, candidates: Candidates, numbered: Numbered, sketches: Sketches, settings: Settings, work: Work
-) -> Clusters:
+    verified: Verified, candidates: Candidates, lookup: Lookup, numbered: Numbered, sketches: Sketches,
+    settings: Settings, work: Work,
+) -> Clusters:  # fmt: skip
     store = work.backend.store
     work.start_stage("clusters", len(numbered.documents.document_of_row), "rows")
     found = numbered.documents
@@ -422,7 +407,7 @@ async def clusters_of(
         store.write(f"{key}/needed", number, packed(needed[first : first + PAIRS_A_PART])[:, None])
         for number, first in enumerate(range(0, len(needed), PAIRS_A_PART))
     ]
-    compared = await compared_of(key, parts, True, numbered, sketches, settings, work)
+    compared = await compared_of(key, parts, True, lookup, numbered, sketches, settings, work)
 
     def finished() -> Clusters:
         extra = np.concatenate([np.zeros((0, 3), np.uint32), *(store.part(part) for part in compared)])
@@ -440,7 +425,7 @@ async def row_pairs_of(
 ) -> RowPairs:
     """The accepted pairs as pairs of rows, sorted, mapped."""
     store = work.backend.store
-    cut = [part.checksum for part in (*candidates.parts, *verified.compared)]
+    cut = [part.checksum for part in (*verified.parts, *verified.compared)]
     key = key_of("listing", candidates.key, cut, settings.verify, settings.threshold)
     known = work.known(key)
     if known is None:
@@ -449,7 +434,7 @@ async def row_pairs_of(
             f"{key}/scratch/blocks", verified.accept, numbered.rows_by_document, numbered.offsets,
             numbered.documents.empty, spread,
         )  # fmt: skip
-        chunks = list(enumerate(_to_list(verified, candidates, numbered)))
+        chunks = list(enumerate(_to_list(verified, numbered)))
         outcomes = await work.journaled(f"{key}/scratch/blocks", task, chunks, share=0)
         borders = spread.borders(outcomes, ROW_PAIRS_A_PART, store)
         parts = await work.exchange(f"{key}/scratch/united", spread.stored(outcomes), borders, consume=True, share=0)
@@ -461,9 +446,9 @@ async def row_pairs_of(
     return RowPairs(left, right, pair, known.counts["total"])
 
 
-def _to_list(verified: Verified, candidates: Candidates, numbered: Numbered) -> Iterator[Listed]:
+def _to_list(verified: Verified, numbered: Numbered) -> Iterator[Listed]:
     first = 0
-    for pairs, compared in zip(candidates.parts, verified.compared, strict=True):
+    for pairs, compared in zip(verified.parts, verified.compared, strict=True):
         yield Listed(first, first + pairs.rows, pairs, compared)
         first += pairs.rows
     offsets = numbered.documents.offsets
@@ -492,18 +477,19 @@ async def compared_of(
     pairs_key: str,
     parts: Sequence[Part],
     exactly: bool,
+    lookup: Lookup,
     numbered: Numbered,
     sketches: Sketches,
     settings: Settings,
     work: Work,
 ) -> list[Part]:
     """Agreeing slots and, `exactly`, overlap and union of the pairs in `parts`: uint32[n, 3] each."""
-    sets, members = None, None
-    if exactly and parts:
-        sets, members = await _sets(pairs_key, parts, numbered, sketches, settings, work)
+    sets = lookup.sets if exactly else None
+    if exactly and parts and sets is None:
+        sets = await _sets(pairs_key, parts, numbered, sketches, settings, work)
     # What a chunk compared is found again where the pairs are cut in the same way.
     key = key_of("verify", pairs_key, [part.checksum for part in parts], exactly)
-    task = ComparePairs(key, numbered.signed, numbered.shingles, sets, members, 3 * work.budget.part_bytes)
+    task = ComparePairs(key, lookup.signed, numbered.shingles, sets, 3 * work.budget.part_bytes)
     pairs = sum(part.rows for part in parts)
     outcomes = await work.journaled(key, task, list(enumerate(parts)), units=pairs, share=0.5 if exactly else 1.0)
     return [outcome.parts["compared"] for outcome in outcomes]
@@ -511,7 +497,7 @@ async def compared_of(
 
 async def _sets(
     pairs_key: str, parts: Sequence[Part], numbered: Numbered, sketches: Sketches, settings: Settings, work: Work
-) -> tuple[StoredRagged, Part]:
+) -> Sets:
     """The shingle sets of all documents that stand in a pair. Documents, chunks and sets are in one order."""
     store = work.backend.store
     key = key_of("sets", pairs_key)
@@ -538,24 +524,10 @@ async def _sets(
     members, pieces = await work.here(wanted)
     task = ShingleSets(work.corpus_path, key, settings.normalising, settings.shingling)
     outcomes = await work.journaled(key, task, pieces, share=0.5)
-    sets = StoredRagged(
+    stored = StoredRagged(
         tuple(outcome.parts["values"] for outcome in outcomes), tuple(outcome.parts["offsets"] for outcome in outcomes)
     )
-    return sets, members
-
-
-def key_of(stage: str, *parts: object) -> str:
-    """`stage-` and 16 hex digits that name the stage's version and all that it reads."""
-    encoded = msgspec.json.encode([VERSIONS[stage], *parts])
-    return f"{stage}-{hashlib.sha256(encoded).hexdigest()[:16]}"
-
-
-def content_of(corpus: Corpus) -> list[object]:
-    """What a corpus says, wherever it lies and whenever it was written."""
-    return [
-        [one.checksum, one.format, one.encoding, one.delimiter, one.text_column, one.column, one.rows, one.files]
-        for one in corpus.inputs
-    ]
+    return Sets(stored, members=members)
 
 
 def _chunks(corpus: Corpus, rows: int) -> list[Chunk]:

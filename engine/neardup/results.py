@@ -12,6 +12,15 @@ from neardup.sources.corpus import Corpus
 
 
 @dataclass(frozen=True, slots=True)
+class Banding:
+    """b bands of r rows, and how they came about, as people read it."""
+
+    bands: int
+    rows: int
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
 class Documents:
     """The bridge between rows and documents. Documents are numbered by their first row.
 
@@ -109,9 +118,7 @@ class Clusters:
 class Result:
     corpus: Corpus
     settings: Settings
-    bands: int
-    rows_per_band: int
-    rule: str  # how b × r came about, as people read it
+    banding: Banding | None  # None: the exact join found the pairs
     documents: Documents
     pairs: Pairs  # every candidate
     accepted: NDArray[np.bool_]  # bool[pairs]

@@ -16,6 +16,7 @@ from neardup.errors import SettingsError
 UnicodeForm = Literal["none", "nfc", "nfkc"]
 ShingleKind = Literal["char", "word"]
 Family = Literal["mersenne", "fast"]
+Find = Literal["lsh", "exact"]
 Verify = Literal["exact", "estimate", "none"]
 ClusterMode = Literal["transitive", "star"]
 Keep = Literal["first"]
@@ -109,6 +110,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     threshold: int = 8_000
     banding: ByRecall | ByHand = ByRecall()
     bucket_limit: int = 10_000
+    find: Find = "lsh"
     verify: Verify = "exact"
     clusters: ClusterMode = "transitive"
     keep: Keep = "first"
@@ -116,9 +118,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def __post_init__(self) -> None:
         _within("the threshold in ten-thousandths", self.threshold, 1, ONE, "--threshold")
         _within("the bucket limit", self.bucket_limit, 1, 2**31, "bucket_limit")
+        _one_of("the way to find", self.find, Find, "--find")
         _one_of("the verification", self.verify, Verify, "--verify")
         _one_of("the cluster mode", self.clusters, ClusterMode, "--clusters")
         _one_of("the keep rule", self.keep, Keep, "--keep")
+        if self.find == "exact" and self.verify != "exact":
+            raise SettingsError(
+                f"--find exact finds pairs by their exact Jaccard, which --verify {self.verify} does not ask for: "
+                "leave one of them out"
+            )
         if isinstance(self.banding, ByHand):
             bands, rows, hashes = self.banding.bands, self.banding.rows, self.sketching.num_perm
             if bands * rows > hashes:

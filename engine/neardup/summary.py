@@ -76,7 +76,9 @@ def reasons(result: Result) -> Reasons:
 
 def chance_at_threshold(result: Result) -> float:
     """The chance that a pair exactly at the threshold becomes a candidate."""
-    return curve.candidate_probability(result.settings.threshold / ONE, result.bands, result.rows_per_band)
+    if result.banding is None:
+        return 1.0
+    return curve.candidate_probability(result.settings.threshold / ONE, result.banding.bands, result.banding.rows)
 
 
 def cluster_sizes(result: Result) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -125,9 +127,10 @@ def as_json(result: Result) -> dict[str, Any]:
         "kept": result.kept,
         "removed": result.removed,
         "chained": int(result.clusters.chained(result.settings.threshold).sum()),
-        "bands": result.bands,
-        "rows_per_band": result.rows_per_band,
-        "rule": result.rule,
+        "find": result.settings.find,
+        "bands": result.banding.bands if result.banding else None,
+        "rows_per_band": result.banding.rows if result.banding else None,
+        "rule": result.banding.rule if result.banding else None,
         "predicted": {"recall_at_threshold": round(chance_at_threshold(result), 6)},
         "seconds": {stage: round(seconds, 3) for stage, seconds in result.seconds.items()},
         "peak_memory_bytes": result.peak_memory_bytes,
@@ -196,19 +199,23 @@ def _documents(told: dict[str, Any]) -> str:
 
 
 def _candidates(result: Result) -> str:
-    used, hashes = result.bands * result.rows_per_band, result.settings.sketching.num_perm
-    chosen = "set by hand" if isinstance(result.settings.banding, ByHand) else f"chosen for a {result.rule}"
+    t = as_decimal(result.settings.threshold)
+    if result.banding is None:
+        return f"found by the exact join: every pair of documents at J ≥ {t}, none is missed"
+    used, hashes = result.banding.bands * result.banding.rows, result.settings.sketching.num_perm
+    by_hand = isinstance(result.settings.banding, ByHand)
+    chosen = "set by hand" if by_hand else f"chosen for a {result.banding.rule}"
     about = "" if result.settings.sketching.independent else "about "
     return (
-        f"pairs of documents that share a band: {result.bands} bands × {result.rows_per_band} rows "
-        f"({used} of {hashes} hashes), {chosen}. A pair exactly at t = {as_decimal(result.settings.threshold)} "
+        f"pairs of documents that share a band: {result.banding.bands} bands × {result.banding.rows} rows "
+        f"({used} of {hashes} hashes), {chosen}. A pair exactly at t = {t} "
         f"is found with a chance of {about}{_percent(chance_at_threshold(result))}"
     )
 
 
 def _pairs(result: Result, told: dict[str, Any], t: str) -> str:
     how = {
-        "exact": f"of documents at J ≥ {t}, every candidate verified",
+        "exact": f"of documents at J ≥ {t}" + (", every candidate verified" if result.banding else ""),
         "estimate": f"of documents whose estimated J is ≥ {t}",
         "none": "of documents: every candidate, not verified",
     }[result.settings.verify]

@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from neardup import sources
 from neardup.exchange import borders_for, spread_of
 from neardup.pulse import Pulse
+from neardup.ragged import Ragged
 from neardup.runs import Outcome
 from neardup.settings import Normalising, Shingling, Sketching, Verify
 from neardup.sources.corpus import Corpus, Reading
-from neardup.stages import bands, documents, listing, normalise, shingles, signatures, verify
+from neardup.stages import bands, documents, join, listing, normalise, shingles, signatures, verify
 from neardup.store import LocalStore, Part, Stored, StoredRagged
 
 NOBODY = np.uint32(2**32 - 1)  # a sketch whose document is signed elsewhere, or is empty
@@ -56,6 +57,25 @@ class Signed:
 
 
 @dataclass(frozen=True)
+class Sets:
+    """Where the shingle set of a document is found: list rows[document]; or, with `members`, documents that ascend, the
+    list of its place among them."""
+
+    stored: StoredRagged
+    rows: Part | None = None
+    members: Part | None = None
+
+    def sets_of(self, store: LocalStore) -> join.SetsOf:
+        """Ascending documents to their sets."""
+        if self.rows is not None:
+            rows = store.part(self.rows)
+            return lambda numbers: store.take_ragged(self.stored, rows[numbers])
+        assert self.members is not None
+        members = store.part(self.members)
+        return lambda numbers: store.take_ragged(self.stored, np.searchsorted(members, numbers))
+
+
+@dataclass(frozen=True)
 class Scan:
     """Find the record borders of all inputs; the corpus goes into a file, since every later task reads it."""
 
@@ -70,17 +90,18 @@ class Scan:
 
 @dataclass(frozen=True)
 class Sketch:
-    """Read, normalise, fingerprint, group copies inside the chunk, sign what is left.
+    """Read, normalise, fingerprint, group copies inside the chunk, sign what is left; or keep the sets, unsigned.
 
     Writes for the n rows of the chunk chars int64[n] and local uint32[n] (which sketch is the row's); for its m
-    sketches prints uint64[m, 3] (fingerprint, first row), signatures uint32[m, num_perm] and shingles int64[m].
+    sketches prints uint64[m, 3] (fingerprint, first row), shingles int64[m], and signatures uint32[m, num_perm], or
+    without `sketching` the sorted sets, ragged.
     """
 
     corpus: str
     stage: str
     normalising: Normalising
     shingling: Shingling
-    sketching: Sketching
+    sketching: Sketching | None
 
     def __call__(self, chunk: tuple[int, Chunk], store: LocalStore, pulse: Pulse) -> Outcome:
         position, piece = chunk
@@ -95,22 +116,29 @@ class Sketch:
         copies = documents.grouped(fingerprints, np.diff(texts.offsets) == 0)
         clock.lap("copies")
         distinct = texts.take(copies.first_row)
-        signed, sizes = [], []
+        signed, sets, sizes = [], [], []
         for some in distinct.batches(BATCH_BYTES):
             ids = shingles.shingle_ids(some, self.shingling, alive)
-            clock.lap("shingles")
-            signed.append(signatures.signatures_of(ids, self.sketching, pulse))
             sizes.append(ids.sizes)
-            clock.lap("signatures")
+            clock.lap("shingles")
+            if self.sketching is None:
+                sets.append(shingles.sorted_sets(ids, pulse))
+                clock.lap("sets")
+            else:
+                signed.append(signatures.signatures_of(ids, self.sketching, pulse))
+                clock.lap("signatures")
         pulse(len(texts) - len(copies))  # the rest of the chunk's rows are copies
         arrays: dict[str, NDArray[Any]] = {
             "prints": documents.prints_of(fingerprints[copies.first_row], piece.row + copies.first_row),
             "chars": chars,
             "local": copies.document_of_row.astype(np.uint32),
-            "signatures": np.concatenate(signed),
             "shingles": np.concatenate(sizes),
         }
+        if self.sketching is not None:
+            arrays["signatures"] = np.concatenate(signed)
         parts = {name: store.write(f"{self.stage}/{name}", position, array) for name, array in arrays.items()}
+        if self.sketching is None:
+            parts["values"], parts["offsets"] = store.write_ragged(f"{self.stage}/sets", position, sets)
         clock.lap("write")
         return Outcome(parts, {"rows": len(texts)}, clock.seconds)
 
@@ -251,14 +279,12 @@ class ComparePairs:
     """For one part of the pairs, uint32[n, 3]: agreeing slots, overlap, union; the last two 0 without `sets`.
 
     shingles   int64[documents]: at least the size of each set, by which pairs are cut into ranges that fit the memory
-    members    uint32: the documents that have a set, ascending, in the order of the sets
     """
 
     stage: str
     signed: Signed
     shingles: Part
-    sets: StoredRagged | None
-    members: Part | None
+    sets: Sets | None
     range_bytes: int
 
     def __call__(self, chunk: tuple[int, Part], store: LocalStore, pulse: Pulse) -> Outcome:
@@ -297,12 +323,83 @@ class ComparePairs:
         numbers, local = np.unique(np.concatenate([left, right]), return_inverse=True)
         one, other = local[: len(left)], local[len(left) :]
         compared[:, 0] = verify.agreements(signatures_of(numbers), one, other, _alive(pulse))
-        if self.sets is not None and self.members is not None:
-            sets = store.take_ragged(self.sets, np.searchsorted(store.part(self.members), numbers))
+        if self.sets is not None:
+            sets = self.sets.sets_of(store)(numbers)
             compared[:, 1] = verify.overlaps(sets, one, other, pulse)
             compared[:, 2] = sets.sizes[one] + sets.sizes[other] - compared[:, 1]
         else:
             pulse(len(left))
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How often the ids of some parts of the sets are seen, in counters."""
+
+    name: str
+    sets: StoredRagged
+
+    def __call__(self, chunk: tuple[int, range], store: LocalStore, pulse: Pulse) -> Part:
+        position, parts = chunk
+        counters = np.zeros(join.COUNTERS, np.uint32)
+        for part in parts:
+            some = Ragged(store.part(self.sets.values[part]), store.part(self.sets.offsets[part]))
+            join.counted(some, counters, pulse)
+        return store.write(self.name, position, counters)
+
+
+@dataclass(frozen=True)
+class ToJoin:
+    """Documents by the size of their sets, as `join.Sized` has them; the sets; and how often ids are seen."""
+
+    sets: Sets
+    documents: Part
+    sizes: Part
+    threshold: int
+    classes: Part | None
+
+    def joining(self, store: LocalStore) -> join.Joining:
+        sized = join.Sized(store.part(self.documents), store.part(self.sizes))
+        classes = store.part(self.classes) if self.classes is not None else None
+        return join.Joining(sized, self.threshold, self.sets.sets_of(store), classes)
+
+
+@dataclass(frozen=True)
+class CountProbes:
+    """About how many postings the join of one tile reads."""
+
+    what: ToJoin
+
+    def __call__(self, chunk: join.Tile, store: LocalStore, pulse: Pulse) -> int:
+        return self.what.joining(store).probes(chunk, pulse)
+
+
+@dataclass(frozen=True)
+class JoinTile:
+    """The pairs of one tile, in blocks uint64[n, 1], left · 2³² + right; and their spread."""
+
+    name: str
+    what: ToJoin
+    spread: Spread
+
+    def __call__(self, chunk: tuple[int, join.Tile], store: LocalStore, pulse: Pulse) -> Outcome:
+        position, tile = chunk
+        blocks = self.what.joining(store).pairs(tile, pulse)
+        return self.spread.written(f"{self.name}.{position:05d}", (packed(block)[:, None] for block in blocks), store)
+
+
+@dataclass(frozen=True)
+class SignSets:
+    """Signatures of some documents from their sets: what is least over a set is least over all its shingles."""
+
+    name: str
+    sets: Sets
+    sketching: Sketching
+
+    def __call__(self, chunk: tuple[int, Part], store: LocalStore, pulse: Pulse) -> Outcome:
+        position, part = chunk
+        sets = self.sets.sets_of(store)(store.part(part))
+        signed = signatures.signatures_of(sets, self.sketching, pulse)
+        return Outcome({"signatures": store.write(self.name, position, signed)})
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from neardup.backends.base import Backend, Task, whole
 from neardup.budget import Budget
 from neardup.errors import Cancelled
-from neardup.events import STAGES, Advanced, Event, StageStarted, Warned
+from neardup.events import STAGES, Advanced, Event, StageStarted, Warned, number_of
 from neardup.runs import Outcome, RunDirectory
 from neardup.store import Part, Stored
 
@@ -45,7 +45,7 @@ class Work:
     def start_stage(self, stage: str, total: int, unit: str) -> None:
         self.finish_stage()
         self._stage, self._total, self._began, self._done_share = stage, total, time.perf_counter(), 0.0
-        self.tell(StageStarted(stage, STAGES.index(stage) + 1, len(STAGES), total, unit))
+        self.tell(StageStarted(stage, number_of(stage), len(STAGES), total, unit))
 
     def finish_stage(self) -> None:
         if self._stage:

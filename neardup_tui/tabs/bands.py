@@ -27,7 +27,8 @@ from neardup import (
     chosen,
     steepest,
 )
-from neardup.curve import Banding, Ranked
+from neardup.curve import Ranked
+from neardup.results import Banding
 from neardup.settings import MAX_PERMUTATIONS, ONE, as_decimal, ten_thousandths
 from neardup_tui.keys import Hint, hint
 from neardup_tui.messages import HintsChanged, SettingsChanged

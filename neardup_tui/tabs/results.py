@@ -19,7 +19,8 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
-from neardup import NeardupError, Result, Settings, candidate_probability, chosen
+from neardup import NeardupError, Result, Settings, candidate_probability, chosen, summary
+from neardup.events import STAGES, stages_of
 from neardup_tui.keys import Hint, bare, bindings, hint, rows
 from neardup_tui.messages import ClusterHighlighted, PairHighlighted, TabWanted, Told
 from neardup_tui.session import Progress
@@ -155,6 +156,7 @@ class ResultsTab(Tab):
         self._waiting._draw()
 
     def watch_running(self, running: Progress | None) -> None:
+        self._waiting.stages = stages_of(self.settings)
         self._waiting.running = running
         self.watch_unclear()
 
@@ -181,7 +183,9 @@ class ResultsTab(Tab):
     def _expected(self) -> list[Tile]:
         """Before the first result: all that is known is what the curve says."""
         recall = "-"
-        if self.settings.sketching.num_perm <= 2_048:  # beyond, choosing b × r takes longer than a key may
+        if self.settings.find == "exact":
+            recall = percent(1.0)
+        elif self.settings.sketching.num_perm <= 2_048:  # beyond, choosing b × r takes longer than a key may
             with suppress(NeardupError):
                 banding = chosen(self.settings)
                 recall = percent(candidate_probability(self.settings.threshold / 10_000, banding.bands, banding.rows))
@@ -452,7 +456,7 @@ def tiles_of(result: Result) -> list[Tile]:
     t = decimal(settings.threshold / 10_000, 2)
     names = {"exact": f"pairs ≥ {t}", "estimate": f"est. ≥ {t}", "none": "pairs"}
     exact = settings.verify == "exact"
-    found = candidate_probability(settings.threshold / 10_000, result.bands, result.rows_per_band)
+    found = summary.chance_at_threshold(result)
     inside = int((clusters.label >= 0).sum())
     number = int((clusters.label == np.arange(len(clusters.label))).sum())  # a label is its cluster's smallest row
     return [
@@ -553,7 +557,9 @@ def _short(edge: float) -> str:
 STAGE_WORDS = {
     "read": "the records are found and cut into slices",
     "signatures": "texts normalised, shingled, hashed; copies grouped",
+    "shingles": "texts normalised and shingled; copies grouped",
     "bands": "documents that share a band become candidates",
+    "join": "all that may be similar enough are candidates",
     "verify": "the exact J of each candidate",
     "clusters": "what belongs together, and what is kept",
 }
@@ -567,6 +573,7 @@ class Waiting(Panel):
     """
 
     loaded: var[bool] = var(False)
+    stages: tuple[str, ...] = STAGES
     nothing: str = "No documents yet: press o and type a path, or go to 1 Documents."
     running: var[Progress | None] = var[Progress | None](None)
 
@@ -597,7 +604,8 @@ class Waiting(Panel):
     def _stages(self, running: Progress) -> Text:
         text = Text("They come here by themselves after the last stage. What can be seen already:\n\n", no_wrap=True)
         text.append(f" {'stage':<16}{'done':>13}    {'in all':>13} {'':9}{'time':>7}\n", "dim")
-        for number, (stage, words) in enumerate(STAGE_WORDS.items(), start=1):
+        for number, stage in enumerate(self.stages, start=1):
+            words = STAGE_WORDS[stage]
             seen = self._done.get(stage)
             if stage == running.stage:
                 mark, style = "◌", "bold"

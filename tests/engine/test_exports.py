@@ -25,7 +25,7 @@ from neardup import summary
 from neardup.errors import Cancelled, NeardupError, OutputError, OutputExists, SettingsError
 from neardup.exports import Outputs, check, command_for, plan, write
 from neardup.exports.rendering import write_table
-from neardup.results import Clusters, Documents, Pairs, Result, RowPairs
+from neardup.results import Banding, Clusters, Documents, Pairs, Result, RowPairs
 from neardup.settings import ByHand, Settings, Sketching
 from neardup.sources.corpus import Corpus, Input, Reading
 
@@ -87,9 +87,7 @@ def result_of(seed: int, path: Path, *, verified: bool = True, num_perm: int = 1
     return Result(
         corpus=Corpus(inputs=(one,), slices=(), rows=rows),
         settings=Settings(banding=ByHand(1, 1), sketching=Sketching(num_perm=num_perm)),
-        bands=1,
-        rows_per_band=1,
-        rule="by hand",
+        banding=Banding(1, 1, "by hand"),
         documents=documents,
         pairs=pairs,
         accepted=accepted,

@@ -10,6 +10,7 @@ import os
 import sys
 from fractions import Fraction
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 
 from neardup import (
     ByHand,
+    ByRecall,
     Engine,
     Finished,
     Normalising,
@@ -29,6 +31,7 @@ from neardup import (
     SourceError,
     StageStarted,
     Warned,
+    budget,
     exports,
     find_duplicates,
     summary,
@@ -79,13 +82,15 @@ def order_of_folder(corpus: Path, names: tuple[str, ...], ending: str) -> dict[i
     return {index[name if name in index else name.removesuffix(ending)]: row for row, name in enumerate(names)}
 
 
+@pytest.mark.parametrize("find", ["lsh", "exact"])
 @pytest.mark.parametrize("threshold", [8_000, 5_000])
 @pytest.mark.parametrize("name", LISTS)
-def test_pairs_equal_the_exact_list(corpora: Path, tmp_path: Path, name: str, threshold: int) -> None:
+def test_pairs_equal_the_exact_list(
+    corpora: Path, tmp_path: Path, name: str, threshold: int, find: Literal["lsh", "exact"]
+) -> None:
     path, column, list_name, at_8, at_5 = LISTS[name]
-    settings = Settings(
-        normalising=AS_COUNTED, threshold=threshold, banding=BANDS_THAT_MISS_NOTHING[threshold]
-    )
+    banding = BANDS_THAT_MISS_NOTHING[threshold] if find == "lsh" else ByRecall()
+    settings = Settings(normalising=AS_COUNTED, threshold=threshold, find=find, banding=banding)
     result = find_duplicates([corpora / path], settings, Reading(text_column=column), run_dir=tmp_path / "run")
     folder = corpora / path.partition("/")[0]
     files = result.corpus.inputs[0].files
@@ -94,6 +99,20 @@ def test_pairs_equal_the_exact_list(corpora: Path, tmp_path: Path, name: str, th
     assert len(expected) == (at_8 if threshold == 8_000 else at_5)
     assert found_pairs(result) == expected
     assert result.row_pairs.total == len(expected)
+
+
+@pytest.mark.parametrize("threshold", [8_000, 5_000])
+def test_the_exact_join_of_three_folders_gives_the_exact_list(
+    corpora: Path, tmp_path: Path, threshold: int
+) -> None:
+    folder = corpora / "c11_markdown_tldr"
+    names = ("pages", "pages.ar", "pages.zh")
+    settings = Settings(normalising=AS_COUNTED, threshold=threshold, find="exact")
+    result = find_duplicates([folder / name for name in names], settings, run_dir=tmp_path / "run")
+    files = [f"{name}/{file}" for name, one in zip(names, result.corpus.inputs, strict=True) for file in one.files]
+    expected = listed_pairs(folder / "pairs_j50.csv", threshold, order_of_folder(folder, tuple(files), ".md"))
+    assert len(expected) == {8_000: 113, 5_000: 25_480}[threshold]
+    assert found_pairs(result) == expected
 
 
 def test_rows_and_documents_are_counted_apart(corpora: Path, tmp_path: Path) -> None:
@@ -140,7 +159,7 @@ def everything(result: Result) -> list[object]:
         *(getattr(result.pairs, name).tolist() for name in ("left", "right", "agree", "overlap", "union")),
         *(getattr(result.row_pairs, name).tolist() for name in ("left", "right", "pair")),
         *(getattr(result.clusters, name).tolist() for name in ("label", "kept", "overlap", "union")),
-        (result.bands, result.rows_per_band, result.rule, result.warnings),
+        (result.banding, result.warnings),
     ]  # fmt: skip
 
 
@@ -154,21 +173,24 @@ async def run(paths: list[Path], settings: Settings, **engine: object) -> Result
 
 
 @pytest.mark.parametrize(
-    ("verify", "clusters"),
+    ("verify", "clusters", "find", "threshold"),
     [
-        ("exact", "transitive"), ("estimate", "star"),
-        *(pytest.param(*both, marks=pytest.mark.all)
+        ("exact", "transitive", "lsh", 7_000), ("estimate", "star", "lsh", 7_000),
+        ("exact", "star", "exact", 7_000), ("exact", "transitive", "exact", 8_000),
+        *(pytest.param(*both, "lsh", 7_000, marks=pytest.mark.all)
           for both in [("exact", "star"), ("estimate", "transitive"), ("none", "transitive"), ("none", "star")]),
     ],
 )  # fmt: skip
 async def test_a_run_says_the_same_for_any_workers_and_any_chunks(
-    lines: Path, tmp_path: Path, verify: str, clusters: str
+    lines: Path, tmp_path: Path, verify: str, clusters: str, find: str, threshold: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = Settings(verify=verify, clusters=clusters, threshold=7_000)  # type: ignore[arg-type]
-    results = [
-        await run([lines], settings, workers=workers, slice_bytes=size, run_dir=tmp_path / f"{workers}-{size}")
-        for workers, size in [(0, 2**23), (0, 700), (0, 5_000), (2, 700)]
-    ]
+    settings = Settings(verify=verify, clusters=clusters, find=find, threshold=threshold)  # type: ignore[arg-type]
+    results = []
+    for workers, size, index in [(0, 2**23, 2**20), (0, 700, 2**12), (0, 5_000, 2**14), (2, 700, 2**20)]:
+        monkeypatch.setattr(budget, "MOST_INDEX", index)
+        monkeypatch.setattr(budget, "LEAST_INDEX", index)
+        directory = tmp_path / f"{workers}-{size}"
+        results.append(await run([lines], settings, workers=workers, slice_bytes=size, run_dir=directory))
     assert len(results[1].corpus.slices) > 20
     assert len(results[0].pairs) > 100
     first, *others = map(everything, results)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neardup import Engine, Finished, Result, Settings, pipeline, store
+from neardup import Engine, Finished, Result, Settings, artifacts, store
 
 SETTINGS = Settings(threshold=7_000)
 
@@ -179,7 +179,7 @@ async def test_a_stage_of_another_version_finds_nothing_of_its_own_and_all_befor
 
     expected = found(await run(lines, tmp_path / "run"))
     before = folders()
-    monkeypatch.setitem(pipeline.VERSIONS, stage, 99)
+    monkeypatch.setitem(artifacts.VERSIONS, stage, 99)
     assert found(await run(lines, tmp_path / "run")) == expected
     made = {name.partition("-")[0] for name in folders() - before}
     assert stage in made

@@ -11,7 +11,7 @@ import numpy as np
 
 from neardup.errors import ColumnError, SourceError
 from neardup.events import Advanced, Event, Finished, StageStarted, Warned
-from neardup.results import Clusters, Documents, Pairs, Result, RowPairs
+from neardup.results import Banding, Clusters, Documents, Pairs, Result, RowPairs
 from neardup.settings import Settings
 from neardup.sources.corpus import Corpus, Input, Reading, Slice
 
@@ -84,7 +84,7 @@ def no_duplicates(corpus: Corpus, settings: Settings) -> Result:
     rows = np.arange(corpus.rows)
     none, ones = np.empty(0, np.uint32), np.ones(corpus.rows, np.int64)
     return Result(
-        corpus=corpus, settings=settings, bands=16, rows_per_band=6, rule="by hand",
+        corpus=corpus, settings=settings, banding=Banding(16, 6, "by hand"),
         documents=Documents(rows, rows, rows, np.arange(corpus.rows + 1), -1),
         pairs=Pairs(none, none, none, none, none), accepted=np.empty(0, np.bool_),
         row_pairs=RowPairs(rows[:0], rows[:0], rows[:0], 0),

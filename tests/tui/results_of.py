@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neardup.results import Clusters, Documents, Pairs, Result, RowPairs
+from neardup.results import Banding, Clusters, Documents, Pairs, Result, RowPairs
 from neardup.settings import Settings
 from neardup.sources import scan
 from neardup.sources.corpus import Corpus, Reading
@@ -63,8 +63,8 @@ def result_of(
     label[alone] = -1
     to = [(shingles(texts[row]), shingles(texts[kept[row]])) for row in range(rows)]
     return Result(
-        corpus=corpus or small_corpus(rows=rows), settings=settings, bands=16, rows_per_band=6,
-        rule="wished recall 0.99 at t = 0.8",
+        corpus=corpus or small_corpus(rows=rows), settings=settings,
+        banding=Banding(16, 6, "wished recall 0.99 at t = 0.8"),
         documents=Documents(document_of, first, by_document,
                             np.concatenate([[0], np.cumsum(np.bincount(document_of))]), -1),
         pairs=Pairs(left, right, agree, overlap, union), accepted=accepted, row_pairs=RowPairs(a, b, pair, len(a)),

@@ -63,7 +63,9 @@ def _meaning(settings: Settings) -> list[str]:
         words += ["--family", sketching.family]
     if settings.threshold != usual.threshold:
         words += ["--threshold", as_decimal(settings.threshold)]
-    if isinstance(settings.banding, ByHand):
+    if settings.find != usual.find:
+        words += ["--find", settings.find]
+    elif isinstance(settings.banding, ByHand):
         words += ["--bands", str(settings.banding.bands), "--rows", str(settings.banding.rows)]
     elif settings.banding != usual.banding:
         words += ["--recall", as_decimal(settings.banding.recall)]
