@@ -24,7 +24,7 @@ run: $(EXAMPLE)
 	@if [ -t 0 ] && [ -t 1 ]; then $(BIN)/neardup $(EXAMPLE); else $(BIN)/neardup run $(EXAMPLE); fi
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -m 'not all'
+	$(BIN)/python -m pytest -m 'not all' -n 2 --dist loadfile
 
 test-all: $(INSTALLED)
 	$(BIN)/python -m pytest
