@@ -20,7 +20,7 @@ from neardup_tui.progress import tell
 from neardup_tui.signals import Stopped, ignore_signals, signals_raise
 
 if TYPE_CHECKING:
-    from neardup.settings import Settings
+    from neardup.settings import ByHand, ByRecall, ByWeights, Settings
     from neardup.sources.corpus import Reading
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -195,6 +195,9 @@ MEANING = _options(
     click.option(
         "--recall", metavar="R", help="Choose bands × rows that find a pair at the threshold with R. Default: 0.99.",
     ),
+    click.option(
+        "--weights", metavar="FP:FN", help="Choose the least weighted area of false positives and negatives: 0.5:0.5.",
+    ),
     click.option("--bands", metavar="B", type=int, help="Set the bands by hand, with --rows."),
     click.option("--rows", metavar="R", type=int, help="Set the rows of a band by hand, with --bands."),
     click.option(
@@ -236,24 +239,13 @@ def _reading(form: str, text_column: str | None) -> Reading:
 
 def _settings(given: dict[str, Any]) -> Settings:
     """What the options of MEANING say; SettingsError for what cannot be right."""
-    from neardup.settings import (
-        ByHand,
-        ByRecall,
-        Normalising,
-        Settings,
-        Sketching,
-        parse_shingling,
-        ten_thousandths,
-    )
+    from neardup.settings import ByRecall, Normalising, Settings, Sketching, parse_shingling, ten_thousandths
 
-    bands, rows, recall = given["bands"], given["rows"], given["recall"]
-    if (bands is None) != (rows is None):
-        there, missing = ("--bands", "--rows") if rows is None else ("--rows", "--bands")
-        raise click.UsageError(f"{there} needs {missing}: give both, or --recall")
-    if bands is not None and recall is not None:
-        raise click.UsageError("--bands and --rows set what --recall chooses: give one or the other")
-    if given["find"] == "exact" and (bands is not None or recall is not None):
-        raise click.UsageError("--find exact misses no pair and asks no bands: leave out --bands, --rows and --recall")
+    banding = _banding(given)
+    if given["find"] == "exact" and banding is not None:
+        raise click.UsageError(
+            "--find exact misses no pair and asks no bands: leave out --bands, --rows, --recall and --weights"
+        )
     return Settings(
         normalising=Normalising(
             drop_invisible=not given["keep_invisible"],
@@ -266,16 +258,31 @@ def _settings(given: dict[str, Any]) -> Settings:
         shingling=parse_shingling(given["shingle"]),
         sketching=Sketching(num_perm=given["num_perm"], seed=given["seed"], family=given["family"]),
         threshold=ten_thousandths(given["threshold"], "the threshold"),
-        banding=ByHand(bands, rows)
-        if bands is not None
-        else ByRecall()
-        if recall is None
-        else ByRecall(ten_thousandths(recall, "the recall", "0.99")),
+        banding=banding or ByRecall(),
         find=given["find"],
         verify=given["verify"],
         clusters=given["clusters"],
         keep=given["keep"],
     )
+
+
+def _banding(given: dict[str, Any]) -> ByHand | ByRecall | ByWeights | None:
+    """The one way to choose b × r that was asked for; None where none was."""
+    from neardup.settings import ByHand, ByRecall, parse_weights, ten_thousandths
+
+    bands, rows, recall, weights = (given[name] for name in ("bands", "rows", "recall", "weights"))
+    if (bands is None) != (rows is None):
+        there, missing = ("--bands", "--rows") if rows is None else ("--rows", "--bands")
+        raise click.UsageError(f"{there} needs {missing}: give both, or --recall")
+    ways = (("--bands", bands), ("--recall", recall), ("--weights", weights))
+    asked = [name for name, value in ways if value is not None]
+    if len(asked) > 1:
+        raise click.UsageError(f"{asked[0]} and {asked[1]} both say how b × r is chosen: give one or the other")
+    if bands is not None:
+        return ByHand(bands, rows)
+    if weights is not None:
+        return parse_weights(weights)
+    return None if recall is None else ByRecall(ten_thousandths(recall, "the recall", "0.99"))
 
 
 class NoTerminal(click.ClickException):
@@ -339,6 +346,28 @@ def run(
     outputs = Outputs(out=out, removed=removed, pairs=pairs, clusters=clusters_out, manifest=manifest)
     how = (workers, allowed, run_dir, force, as_json, quiet)
     headless.run(headless.Job(paths, reading, settings, outputs, *how, BEGAN))
+
+
+@neardup.command(short_help="Print the best bands × rows, and what each misses.")
+@click.option("--threshold", metavar="T", default="0.8", help="Default: 0.8.")
+@click.option("--num-perm", metavar="N", type=Whole(1), default=128, help="Hashes in a signature. Default: 128.")
+@click.option("--recall", metavar="R", help="Those that find a pair at the threshold with R. Default: 0.99.")
+@click.option("--weights", metavar="FP:FN", help="Those with the least weighted areas beside the threshold: 0.5:0.5.")
+@click.option("--bands", metavar="B", type=int, help="One choice, with --rows: what it finds at each similarity.")
+@click.option("--rows", metavar="R", type=int, help="One choice, with --bands.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def tune(threshold: str, num_perm: int, as_json: bool, **given: Any) -> None:
+    """Print the best bands × rows for a threshold, and what each finds and misses."""
+    from neardup.settings import ByRecall, Settings, Sketching, ten_thousandths
+    from neardup_tui import tuning
+
+    settings = Settings(
+        threshold=ten_thousandths(threshold, "the threshold"),
+        sketching=Sketching(num_perm=num_perm),
+        banding=_banding(given) or ByRecall(),
+    )
+    _need_stdout()
+    (tuning.print_json if as_json else tuning.print_table)(settings)
 
 
 @neardup.command(short_help="Print N short texts, some of them edited copies.")

@@ -21,7 +21,7 @@ import pytest
 
 from neardup import Settings
 from neardup.exports import command_for
-from neardup.settings import ByHand, ByRecall, Normalising, Shingling, Sketching
+from neardup.settings import ByHand, ByRecall, ByWeights, Normalising, Shingling, Sketching
 from neardup.sources.corpus import Reading
 from neardup_tui import cli
 from neardup_tui.signals import SIGNALS
@@ -219,6 +219,12 @@ BAD: list[tuple[int, list[str], list[str]]] = [
     (2, ["run", "lines.txt", "--bands", "16"], ["--bands needs --rows"]),
     (2, ["run", "lines.txt", "--rows", "6"], ["--rows needs --bands"]),
     (2, ["run", "lines.txt", "--bands", "16", "--rows", "6", "--recall", "0.9"], ["--recall"]),
+    (2, ["run", "lines.txt", "--bands", "4", "--rows", "4", "--weights", "1:1"], ["--bands and --weights"]),
+    (2, ["run", "lines.txt", "--weights", "1:x"], ["'1:x'", "FP:FN", "above 0"]),
+    (2, ["tune", "--weights", "0:1"], ["'0:1'", "above 0 and up to 10,000"]),
+    (2, ["tune", "--threshold", "1.5"], ["1.5", "(0, 1]"]),
+    (2, ["tune", "--threshold", "0.01"], ["0.7237", "--num-perm 459"]),
+    (2, ["tune", "--bands", "16", "--rows", "9"], ["144 hashes", "--num-perm 144"]),
     (2, ["run", "lines.txt", "--find", "guess"], ["'guess'", "--find", "lsh, exact"]),
     (2, ["run", "lines.txt", "--find", "exact", "--recall", "0.9"], ["--find exact", "--recall"]),
     (2, ["run", "lines.txt", "--find", "exact", "--verify", "none"], ["--find exact", "--verify none"]),
@@ -242,7 +248,7 @@ BAD: list[tuple[int, list[str], list[str]]] = [
     (2, ["run", "-", "-"], ["once"]),
     (2, ["run"], ["PATH"]),
     (2, ["run", "lines.txt", "--token", "nd1x"], ["--token"]),
-    (2, ["run", "lines.txt", "--weights", "1:1"], ["--weights"]),
+    (2, ["run", "lines.txt", "--wishes", "1:1"], ["--wishes"]),
     (2, ["run", "lines.txt", "--dry-run"], ["--dry-run"]),
     (2, ["lines.txt"], ["terminal", "neardup run"]),
     (2, ["--nonsense"], ["--nonsense"]),
@@ -349,6 +355,8 @@ def test_a_reader_that_leaves_early_ends_the_program_quietly_with_1(tmp_path: Pa
         Settings(),
         Settings(threshold=8_500, banding=ByRecall(9_500), verify="estimate", clusters="star"),
         Settings(threshold=8_500, find="exact"),
+        Settings(banding=ByWeights(1, 9)),
+        Settings(banding=ByWeights(1, 2)),
         Settings(shingling=Shingling(kind="word", k=3), sketching=Sketching(num_perm=96, seed=0), banding=ByHand(9, 5)),
         Settings(
             normalising=Normalising(
@@ -458,3 +466,38 @@ def test_an_output_whose_name_or_place_would_mislead_is_refused(tmp_path: Path, 
     assert done.returncode == 2
     assert words in done.stderr and done.stderr.count("\n") == 1
     assert [path.name for path in tmp_path.rglob("*")] == ["docs", "a.txt"]
+
+
+def tuned(*arguments: str) -> str:
+    command = [sys.executable, "-X", "importtime", "-m", "neardup_tui", "tune", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
+    assert "numpy" in loaded and not loaded & {"numba", "pyarrow", "textual"}
+    return done.stdout
+
+
+def test_tune_prints_the_eight_and_the_one_below_the_wish() -> None:
+    lines = tuned("--threshold", "0.8", "--num-perm", "128").splitlines()
+    assert lines[0] == "bands × rows at t = 0.8 with 128 hashes, wished recall 0.99 at t = 0.8"
+    choices = [line.split() for line in lines[3:12]]
+    assert [choice[1] + choice[2] for choice in choices if choice[0] in "●<"] == ["16×", "18×"]
+    assert lines[3] == "●   16 ×  6       32   0.9923     0.0002  0.2192"
+    assert lines[11] == "<   18 ×  7        2   0.9855     0.0003  0.1841"
+
+
+def test_tune_as_json_is_a_list_or_for_one_choice_an_object() -> None:
+    eight = json.loads(tuned("--weights", "0.5:0.5", "--json"))
+    assert len(eight) == 8
+    assert eight[0] == {"bands": 9, "rows": 13, "p_at_threshold": 0.398844, "fp": 0.025312, "fn": 0.033282}
+    one = json.loads(tuned("--bands", "16", "--rows", "6", "--json"))
+    assert (one["bands"], one["rows"]) == (16, 6)
+    assert [step["similarity"] for step in one["p"]] == pytest.approx([step / 20 for step in range(1, 21)])
+    assert [step["p"] for step in one["p"]] == [
+        round(1 - (1 - step["similarity"] ** 6) ** 16, 6) for step in one["p"]
+    ]
+
+
+def test_tune_of_one_choice_is_read_by_a_person() -> None:
+    text = tuned("--bands", "9", "--rows", "13")
+    assert "9 bands × 13 rows, 117 of 128 hashes, 11 unused" in text
+    assert "a pair at t = 0.8 is found with 0.3988" in text and "steepest at 0.8399" in text

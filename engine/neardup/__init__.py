@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from neardup.results import RowPairs as RowPairs
     from neardup.settings import ByHand as ByHand
     from neardup.settings import ByRecall as ByRecall
+    from neardup.settings import ByWeights as ByWeights
     from neardup.settings import Normalising as Normalising
     from neardup.settings import Settings as Settings
     from neardup.settings import Shingling as Shingling
@@ -67,7 +68,7 @@ _HOMES = {
     "events": ("Advanced", "Event", "Finished", "Planned", "Preparing", "StageStarted", "Warned"),
     "launcher": ("Launcher",),
     "results": ("Clusters", "Documents", "Pairs", "Result", "RowPairs"),
-    "settings": ("ByHand", "ByRecall", "Normalising", "Settings", "Shingling", "Sketching"),
+    "settings": ("ByHand", "ByRecall", "ByWeights", "Normalising", "Settings", "Shingling", "Sketching"),
     "sources.corpus": ("Corpus", "Input", "Reading"),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

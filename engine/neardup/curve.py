@@ -7,6 +7,7 @@ Thresholds and recalls come as ten-thousandths, as everywhere.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import overload
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from neardup.errors import SettingsError
 from neardup.results import Banding
-from neardup.settings import MAX_PERMUTATIONS, ONE, ByHand, ByRecall, Settings, as_decimal
+from neardup.settings import MAX_PERMUTATIONS, ONE, ByHand, ByRecall, ByWeights, Settings, as_decimal
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -89,29 +90,116 @@ def by_recall(threshold: int, recall: int, num_perm: int) -> Choice:
     return _ranked(bands, rows, threshold, num_perm)[0]
 
 
+def by_weights(threshold: int, weights: ByWeights, num_perm: int) -> list[Choice]:
+    """The eight choices with the least weighted error (fp · FP + fn · FN) / (fp + fn), of all b·r ≤ num_perm.
+
+    Errors within 1e-12 of each other count as equal: the smaller b, then the smaller r comes first.
+    """
+    # For one r the error falls and then rises with b: its difference from b to b + 1 is an integral of (1 − s^r)^b over
+    # a function that changes sign once, at t, and such integrals change sign once at most (the kernel is totally
+    # positive: Karlin, Total Positivity, 1968). With r for one b it was so in every case tried (the tests
+    # ask all choices). One of both is at most √num_perm: for each such value the other is searched, and the best eight
+    # lie within eight of where the difference changes.
+    largest = _worth(threshold, weights, num_perm)
+    few = np.arange(1, int(num_perm**0.5) + 1)
+    rows = few[few <= largest]
+    for_rows = _near_least(lambda bands: _error(bands, rows, threshold, weights, num_perm), num_perm // rows)
+    for_bands = _near_least(
+        lambda rows: _error(few, rows, threshold, weights, num_perm), np.minimum(num_perm // few, largest)
+    )
+    found = np.unique(
+        np.concatenate([
+            np.column_stack([for_rows.ravel(), np.repeat(rows, for_rows.shape[1])]),
+            np.column_stack([np.repeat(few, for_bands.shape[1]), for_bands.ravel()]),
+        ]),
+        axis=0,
+    )  # fmt: skip
+    bands, rows = found.T
+    best = np.lexsort((rows, bands, np.round(_error(bands, rows, threshold, weights, num_perm), 12)))[:LISTED]
+    return _choices(bands[best], rows[best], threshold, num_perm)
+
+
+def _near_least(error: Callable[[Integers], Floats], most: Integers) -> Integers:
+    """int64[n, 17]: what makes each of n errors least, from 1 to `most`, and eight on either side, cut to it."""
+    low, high = np.ones_like(most), most.copy()
+    while (low < high).any():
+        middle = (low + high) // 2
+        falls = (error(np.minimum(middle + 1, most)) < error(middle)) & (middle < high)
+        low, high = np.where(falls, middle + 1, low), np.where(falls, high, middle)
+    return np.asarray(np.clip(low[:, None] + np.arange(-LISTED, LISTED + 1), 1, most[:, None]), np.int64)
+
+
+def _error(bands: Integers, rows: Integers, threshold: int, weights: ByWeights, num_perm: int) -> Floats:
+    fp, fn = _areas(bands, rows, threshold, num_perm)
+    return (weights.fp * fp + weights.fn * fn) / (weights.fp + weights.fn)
+
+
+def _worth(threshold: int, weights: ByWeights, num_perm: int) -> int:
+    """The largest r that may be among the best eight."""
+    # What r misses at the least, with as many bands as fit, rises with r; where that alone is more than the eighth
+    # best of the choices below r = 64, no larger r is among them.
+    rows = np.arange(1, min(num_perm, 64) + 1)
+    tried = [np.column_stack([num_perm // rows // part, rows]) for part in (1, 2, 4, 8)]
+    some = np.unique(np.concatenate(tried), axis=0)
+    some = some[some[:, 0] > 0]
+    limit = np.sort(_error(some[:, 0], some[:, 1], threshold, weights, num_perm))[:LISTED][-1] + 1e-11
+    low, high = 1, num_perm
+    while low < high:
+        middle = (low + high + 1) // 2
+        _, fn = _areas(np.array([num_perm // middle]), np.array([middle]), threshold, num_perm)
+        missed = weights.fn * float(fn[0]) / (weights.fp + weights.fn)
+        low, high = (middle, high) if missed <= limit else (low, middle - 1)
+    return low
+
+
 def chosen(settings: Settings) -> Banding:
     """The b × r of a run. Raises SettingsError where the wished recall is out of reach."""
-    banding = settings.banding
+    banding, threshold, num_perm = settings.banding, settings.threshold, settings.sketching.num_perm
     if isinstance(banding, ByHand):
         return Banding(banding.bands, banding.rows, "by hand")
-    choice = by_recall(settings.threshold, banding.recall, settings.sketching.num_perm)
-    rule = f"wished recall {as_decimal(banding.recall)} at t = {as_decimal(settings.threshold)}"
-    return Banding(choice.bands, choice.rows, rule)
+    t = as_decimal(threshold)
+    if isinstance(banding, ByWeights):
+        best = by_weights(threshold, banding, num_perm)[0]
+        return Banding(best.bands, best.rows, f"least error at t = {t}, weights {banding}")
+    choice = by_recall(threshold, banding.recall, num_perm)
+    return Banding(choice.bands, choice.rows, f"wished recall {as_decimal(banding.recall)} at t = {t}")
 
 
 def best_eight(settings: Settings) -> tuple[Ranked, ...]:
     """The table of choices: up to eight that reach the wished recall, by FP, then the next r, below the wish.
 
-    The eight are each r's least b, filled up with further b of the same r. Where b × r is set by hand, the default
-    recall ranks, and the choice made is marked, or put first when it is not among the others.
-    Raises SettingsError where a wished recall is out of reach.
+    The eight are each r's least b, filled up with further b of the same r. By weights they are the eight of the least
+    error. Where b × r is set by hand, the default recall ranks, and the choice made is marked, or put first when it is
+    not among the others. Raises SettingsError where a wished recall is out of reach.
     """
-    by_hand = isinstance(settings.banding, ByHand)
-    recall = ByRecall().recall if isinstance(settings.banding, ByHand) else settings.banding.recall
-    threshold, num_perm = settings.threshold, settings.sketching.num_perm
+    banding, threshold, num_perm = settings.banding, settings.threshold, settings.sketching.num_perm
+    if isinstance(banding, ByWeights):
+        return tuple(
+            Ranked(choice, chosen=place == 0, below_wish=False)
+            for place, choice in enumerate(by_weights(threshold, banding, num_perm))
+        )
+    recall = banding.recall if isinstance(banding, ByRecall) else ByRecall().recall
+    best = _best_by_recall(threshold, recall, num_perm, least=isinstance(banding, ByRecall))
+    if isinstance(banding, ByHand):
+        mine = (banding.bands, banding.rows)
+        if mine not in [(choice.bands, choice.rows) for choice in best]:
+            best = _ranked(np.array([mine[0]]), np.array([mine[1]]), threshold, num_perm) + best
+    else:
+        mine = (best[0].bands, best[0].rows)
+    return tuple(
+        Ranked(
+            choice,
+            chosen=(choice.bands, choice.rows) == mine,
+            below_wish=not _reaches(choice.bands, choice.rows, threshold, recall),
+        )
+        for choice in best
+    )
 
+
+def _best_by_recall(threshold: int, recall: int, num_perm: int, *, least: bool) -> list[Choice]:
+    """Up to eight that reach the recall, and the next r; SettingsError where there is none and `least` asks for one."""
     bands, rows = _reaching(threshold, recall, num_perm)
-    if not by_hand and not len(rows):
+    if least and not len(rows):
         raise _unreachable(threshold, recall, num_perm)
     if len(rows) < LISTED:
         wanted = LISTED - len(rows)
@@ -127,21 +215,7 @@ def best_eight(settings: Settings) -> tuple[Ranked, ...]:
     beyond = len(rows) + 1
     if beyond <= num_perm:
         best += _ranked(np.array([num_perm // beyond]), np.array([beyond]), threshold, num_perm)
-
-    if isinstance(settings.banding, ByHand):
-        mine = (settings.banding.bands, settings.banding.rows)
-        if mine not in [(choice.bands, choice.rows) for choice in best]:
-            best = _ranked(np.array([mine[0]]), np.array([mine[1]]), threshold, num_perm) + best
-    else:
-        mine = (best[0].bands, best[0].rows)
-    return tuple(
-        Ranked(
-            choice,
-            chosen=(choice.bands, choice.rows) == mine,
-            below_wish=not _reaches(choice.bands, choice.rows, threshold, recall),
-        )
-        for choice in best
-    )
+    return best
 
 
 def _log_missed(similarity: Floats, bands: int | Integers, rows: int | Integers) -> Floats:
@@ -216,12 +290,16 @@ def _ranked(bands: Integers, rows: Integers, threshold: int, num_perm: int) -> l
     keep[:-LISTED] = bands[:-LISTED] != bands[LISTED:]
     bands, rows = bands[keep], rows[keep]
 
+    fp, _ = _areas(bands, rows, threshold, num_perm)
+    order = np.lexsort((-rows, fp))
+    return _choices(bands[order], rows[order], threshold, num_perm)
+
+
+def _choices(bands: Integers, rows: Integers, threshold: int, num_perm: int) -> list[Choice]:
     fp, fn = _areas(bands, rows, threshold, num_perm)
     p = candidate_probability(np.array(threshold / ONE), bands, rows)
-    return [
-        Choice(int(bands[at]), int(rows[at]), float(p[at]), float(fp[at]), float(fn[at]))
-        for at in np.lexsort((-rows, fp))
-    ]
+    each = zip(bands.tolist(), rows.tolist(), p.tolist(), fp.tolist(), fn.tolist(), strict=True)
+    return [Choice(*choice) for choice in each]
 
 
 def _unreachable(threshold: int, recall: int, num_perm: int) -> SettingsError:

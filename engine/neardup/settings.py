@@ -7,6 +7,7 @@ Thresholds and recalls are whole numbers of ten-thousandths, so that no float ta
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
+from math import gcd
 from typing import Literal, get_args
 
 import msgspec
@@ -24,6 +25,7 @@ Keep = Literal["first"]
 ONE = 10_000
 MAX_PERMUTATIONS = 65_535
 MAX_SHINGLE = 1_000
+MAX_WEIGHT = 10**8
 
 
 def _within(name: str, value: int, least: int, most: int, option: str) -> None:
@@ -92,6 +94,29 @@ class ByRecall(msgspec.Struct, frozen=True, tag="recall", forbid_unknown_fields=
         _within("the wished recall in ten-thousandths", self.recall, 1, ONE, "--recall")
 
 
+class ByWeights(msgspec.Struct, frozen=True, tag="weights", forbid_unknown_fields=True):
+    """The b × r with the least fp · FP + fn · FN, the areas beside the threshold; whole numbers in lowest terms."""
+
+    fp: int = 1
+    fn: int = 1
+
+    def __post_init__(self) -> None:
+        _within("the weight of false positives", self.fp, 1, MAX_WEIGHT, "--weights")
+        _within("the weight of false negatives", self.fn, 1, MAX_WEIGHT, "--weights")
+        if gcd(self.fp, self.fn) > 1:
+            common = gcd(self.fp, self.fn)
+            raise SettingsError(
+                f"the weights {self.fp}:{self.fn} are not in lowest terms: give {self.fp // common}:{self.fn // common}"
+            )
+
+    def __str__(self) -> str:
+        """As shares of their sum where four decimals hold them: 1:1 is 0.5:0.5, 1:2 stays 1:2."""
+        whole = self.fp + self.fn
+        if ONE % whole:
+            return f"{self.fp}:{self.fn}"
+        return f"{as_decimal(self.fp * ONE // whole)}:{as_decimal(self.fn * ONE // whole)}"
+
+
 class ByHand(msgspec.Struct, frozen=True, tag="hand", forbid_unknown_fields=True):
     bands: int
     rows: int
@@ -108,7 +133,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     shingling: Shingling = Shingling()
     sketching: Sketching = Sketching()
     threshold: int = 8_000
-    banding: ByRecall | ByHand = ByRecall()
+    banding: ByRecall | ByWeights | ByHand = ByRecall()
     bucket_limit: int = 10_000
     find: Find = "lsh"
     verify: Verify = "exact"
@@ -155,6 +180,24 @@ def ten_thousandths(text: str, name: str, example: str = "0.8") -> int:
 def as_decimal(value: int) -> str:
     """Ten-thousandths as people write them: 8000 is 0.8, 8500 is 0.85."""
     return format((Decimal(value) / ONE).normalize(), "f")
+
+
+def parse_weights(text: str) -> ByWeights:
+    """Read `0.5:0.5`, `1:9` and the like: two numbers above 0 with at most four decimals; else SettingsError."""
+    rule = "give two numbers above 0 and up to 10,000, with at most four decimals, such as 0.5:0.5"
+    weights = []
+    for part in text.split(":"):
+        try:
+            scaled = Decimal(part) * ONE
+        except InvalidOperation:
+            scaled = Decimal("NaN")
+        if not (scaled.is_finite() and 0 < scaled <= MAX_WEIGHT and scaled == scaled.to_integral_value()):
+            raise SettingsError(f"the weights {text!r} are not of the form FP:FN: {rule}")
+        weights.append(int(scaled))
+    if len(weights) != 2:
+        raise SettingsError(f"the weights {text!r} are not of the form FP:FN: {rule}")
+    common = gcd(*weights)
+    return ByWeights(weights[0] // common, weights[1] // common)
 
 
 def parse_shingling(text: str) -> Shingling:

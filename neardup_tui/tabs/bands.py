@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass
+from math import gcd
 from typing import ClassVar
 
 import msgspec
@@ -19,6 +20,7 @@ from textual.widget import Widget
 from neardup import (
     ByHand,
     ByRecall,
+    ByWeights,
     Settings,
     SettingsError,
     areas,
@@ -29,7 +31,7 @@ from neardup import (
 )
 from neardup.curve import Ranked
 from neardup.results import Banding
-from neardup.settings import MAX_PERMUTATIONS, ONE, as_decimal, ten_thousandths
+from neardup.settings import MAX_PERMUTATIONS, ONE, as_decimal, parse_weights, ten_thousandths
 from neardup_tui.keys import Hint, hint
 from neardup_tui.messages import HintsChanged, SettingsChanged
 from neardup_tui.tabs.base import Tab
@@ -71,13 +73,34 @@ def fitting(name: str, bands: int, rows: int, hashes: int) -> ByHand:
     return ByHand(min(bands, hashes // rows), rows)
 
 
+def shown_weights(share: int) -> str:
+    """The share of false positives, of all weight, beside that of false negatives."""
+    one, other = written(2)["shown"], ONE - share
+    return f"{one(share)}:{one(other)}"  # type: ignore[operator]
+
+
+def weighted(share: int) -> ByWeights:
+    common = gcd(share, ONE)
+    return ByWeights(share // common, (ONE - share) // common)
+
+
+def share_of_weights(text: str) -> int:
+    weights = parse_weights(text)
+    share, rest = divmod(weights.fp * ONE, weights.fp + weights.fn)
+    if rest or not share:
+        raise ValueError(f"{safe(text)!r} is no share of four decimals: give shares of 1, such as 0.33:0.67")
+    return share
+
+
 SETTINGS = (
     Stepper(name="threshold", label="threshold t", default=Settings().threshold, step=100,
             parse=lambda text: ten_thousandths(text, "the threshold"), **written(2)),  # type: ignore[arg-type]
     Choice(name="by", label="choose b×r by", default="recall",
-           options=(("recall", "wished recall"), ("hand", "by hand"))),
+           options=(("recall", "wished recall"), ("hand", "by hand"), ("weights", "weights"))),
     Stepper(name="recall", label="wished recall", default=ByRecall().recall, step=10,
             parse=lambda text: ten_thousandths(text, "the wished recall", as_decimal(ByRecall().recall)), **written(3)),  # type: ignore[arg-type]
+    Stepper(name="weights", label="FP:FN weights", default=5_000, step=500, parse=share_of_weights,
+            **(written(2) | {"shown": shown_weights, "most": ONE - 1})),  # type: ignore[arg-type]
     Stepper(name="bands", label="bands b", default=16, least=1, most=MAX_PERMUTATIONS),
     Stepper(name="rows", label="rows r", default=6, least=1, most=MAX_PERMUTATIONS),
     Typed(name="chosen", label="bands × rows", default="16 × 6", parse=both),
@@ -88,11 +111,17 @@ SETTINGS = (
            options=(("mersenne", "mersenne"), ("fast", "fast"))),
     Choice(name="verify", label="verify", default="exact",
            options=(("exact", "exact J"), ("estimate", "estimate"), ("none", "nothing"))),
+    Choice(name="find", label="find by", default="lsh", options=(("lsh", "LSH bands"), ("exact", "exact join"))),
 )
 ABOUT = {
     "threshold": "threshold t: pairs with J at or above it count as near duplicates. J is the share of shingles that "
                  "both documents have of those that either has.",
-    "by": "choose b × r by: a wished recall finds the cheapest b × r that keeps it; by hand you set bands and rows.",
+    "by": "choose b × r by: a wished recall finds the cheapest b × r that keeps it; by hand you set bands and rows; "
+          "weights take the b × r with the least weighted area beside the threshold.",
+    "weights": "FP:FN weights: what a false positive area costs beside a false negative one. 0.50:0.50 misses many "
+               "true pairs just above the threshold: a small first number misses fewer.",
+    "find": "find by: LSH bands look at pairs that share a band, and miss some. The exact join finds every pair at or "
+            "above the threshold; from 0.8 on it often costs less.",
     "recall": "wished recall: how surely a pair exactly at the threshold must be found; more alike ones are found more "
               "surely still. A higher wish means more candidates to check.",
     "bands": "bands b: a pair is looked at when all rows of any one band agree. More bands find more, and cost more.",
@@ -204,17 +233,24 @@ class BandsTab(Tab):
         self.post_message(HintsChanged())
 
     def _show_settings(self, settings: Settings, refused: str, banding: str, used: str = "") -> None:
-        fixed: set[str]
+        fixed, hidden = set[str](), set[str]()
         values: dict[str, Value] = {
             "threshold": settings.threshold, "num_perm": settings.sketching.num_perm, "seed": settings.sketching.seed,
             "family": settings.sketching.family, "verify": settings.verify, "chosen": banding,
+            "find": settings.find,
         }
         if isinstance(settings.banding, ByHand):
             values |= {"by": "hand", "bands": settings.banding.bands, "rows": settings.banding.rows}
-            fixed, hidden = set(), {"recall"}
+            hidden = {"recall", "weights"}
+        elif isinstance(settings.banding, ByWeights):
+            fp, fn = settings.banding.fp, settings.banding.fn
+            values |= {"by": "weights", "weights": min(max(fp * ONE // (fp + fn), 1), ONE - 1)}
+            fixed, hidden = {"chosen"}, {"recall", "bands", "rows"}
         else:
             values |= {"by": "recall", "recall": settings.banding.recall}
-            fixed, hidden = {"chosen"}, {"bands", "rows"}
+            fixed, hidden = {"chosen"}, {"weights", "bands", "rows"}
+        if settings.find == "exact":  # no bands are asked, and what is found is verified
+            hidden = {"by", "recall", "weights", "bands", "rows", "chosen", "verify"}
         self._rows.show(values, messages={"recall": refused} if refused else {},
                         notes={"chosen": used} if used else {}, fixed=fixed, hidden=hidden)
 
@@ -264,8 +300,14 @@ class BandsTab(Tab):
             case "by" if value == "hand":
                 now = self._banding
                 return replace(settings, banding=ByHand(now.bands, now.rows) if now is not None else ByHand(1, 1))
+            case "by" if value == "weights":
+                return replace(settings, banding=weighted(int(self._rows.values["weights"])))
             case "by":
                 return replace(settings, banding=ByRecall(int(self._rows.values["recall"])))
+            case "weights":
+                return replace(settings, banding=weighted(int(value)))
+            case "find":
+                return replace(settings, find=value, verify="exact" if value == "exact" else settings.verify)
             case "recall":
                 return replace(settings, banding=ByRecall(int(value)))
             case "bands" | "rows" | "chosen" if isinstance(banding, ByHand):
@@ -316,13 +358,16 @@ class BandsTab(Tab):
         message.stop()
         choice = self._ranked[message.index].choice
         self._lowered = ""
-        self._wish(msgspec.structs.replace(self._wished, banding=ByHand(choice.bands, choice.rows)), "table")
+        by_hand = msgspec.structs.replace(self._wished, banding=ByHand(choice.bands, choice.rows), find="lsh")
+        self._wish(by_hand, "table")
 
     # Words
 
     def status(self) -> Text | None:
         if self._lowered:
             return Text(self._lowered)
+        if self._wished.find == "exact":
+            return Text("the exact join finds every pair at or above the threshold; the curve is what bands would find")
         if self._banding is None:
             return None
         bands, rows, t = self._banding.bands, self._banding.rows, self._wished.threshold / ONE

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import datasketch
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,9 +10,9 @@ from hypothesis import strategies as st
 
 import naive_text as naive
 from neardup import curve
-from neardup.curve import areas, best_eight, by_recall, candidate_probability, chosen, steepest
+from neardup.curve import areas, best_eight, by_recall, by_weights, candidate_probability, chosen, steepest
 from neardup.errors import SettingsError
-from neardup.settings import MAX_PERMUTATIONS, ByHand, ByRecall, Settings, Sketching
+from neardup.settings import MAX_PERMUTATIONS, ByHand, ByRecall, ByWeights, Settings, Sketching, parse_weights
 
 ten_thousandths = st.integers(1, 10_000)
 
@@ -244,3 +245,74 @@ def test_bands_set_by_hand_have_a_table_where_the_default_wish_is_out_of_reach()
     assert all(row.below_wish for row in table)
     with pytest.raises(SettingsError):
         best_eight(settings_of(100))
+
+
+@pytest.mark.parametrize("num_perm", [128, 256])
+@pytest.mark.parametrize("weights", ["0.5:0.5", "0.1:0.9", "0.9:0.1"])
+@pytest.mark.parametrize("threshold", [5_000, 6_000, 7_000, 8_000, 9_000, 9_500])
+def test_by_weights_is_what_datasketch_takes(threshold, weights, num_perm):
+    theirs = datasketch.MinHashLSH(threshold / 10_000, num_perm, weights=tuple(map(float, weights.split(":"))))
+
+    ours = by_weights(threshold, parse_weights(weights), num_perm)[0]
+
+    assert (ours.bands, ours.rows) == (theirs.b, theirs.r)
+
+
+@settings(max_examples=30, deadline=None)
+@given(ten_thousandths, st.integers(1, 1_000), st.integers(1, 1_000), st.sampled_from([1, 2, 3, 5, 16, 24]))
+def test_the_eight_by_weights_are_the_least_of_all_in_rational_numbers(threshold, fp, fn, num_perm):
+    weights = parse_weights(f"{fp}:{fn}")
+    t = Fraction(threshold, 10_000)
+    errors = {}
+    for rows in range(1, num_perm + 1):
+        for bands in range(1, num_perm // rows + 1):
+            below, above = naive.areas(bands, rows, t)
+            errors[bands, rows] = float((weights.fp * below + weights.fn * above) / (weights.fp + weights.fn))
+
+    eight = [(one.bands, one.rows) for one in by_weights(threshold, weights, num_perm)]
+
+    assert len(set(eight)) == len(eight) == min(8, len(errors))
+    assert [errors[one] for one in eight] == pytest.approx(sorted(errors.values())[:8], abs=2e-12)
+
+
+def test_the_search_by_weights_looks_at_all_that_may_be_least():
+    """Against every choice there is, where there are more than it looks at one by one."""
+    random = np.random.default_rng(2)
+    for num_perm in [64, 200, 500] * 5:
+        threshold, weights = int(random.integers(1, 10_001)), ByWeights(int(random.integers(1, 99)) * 2 + 1, 2)
+        rows = np.concatenate([np.full(num_perm // r, r) for r in range(1, num_perm + 1)])
+        bands = np.concatenate([np.arange(1, num_perm // r + 1) for r in range(1, num_perm + 1)])
+        error = np.round(curve._error(bands, rows, threshold, weights, num_perm), 12)
+        best = np.lexsort((rows, bands, error))[:8]
+        eight = [(one.bands, one.rows) for one in by_weights(threshold, weights, num_perm)]
+        assert eight == list(zip(bands[best].tolist(), rows[best].tolist(), strict=True))
+
+
+def test_weights_choose_and_rank():
+    settings = settings_of(banding=ByWeights())
+    assert chosen(settings) == curve.Banding(9, 13, "least error at t = 0.8, weights 0.5:0.5")
+    ranked = best_eight(settings)
+    assert len(ranked) == 8
+    assert [one.chosen for one in ranked] == [True] + [False] * 7 and not any(one.below_wish for one in ranked)
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "written"),
+    [("0.5:0.5", (1, 1), "0.5:0.5"), ("1:9", (1, 9), "0.1:0.9"), ("0.3333:0.6667", (3_333, 6_667), "0.3333:0.6667"),
+     ("1:2", (1, 2), "1:2"), ("10000:0.0001", (10**8, 1), "100000000:1")],
+)  # fmt: skip
+def test_weights_are_read_as_shares(text, read, written):
+    weights = parse_weights(text)
+    assert (weights.fp, weights.fn) == read
+    assert str(weights) == written
+
+
+@pytest.mark.parametrize("text", ["", "0.5", "1:2:3", "0:1", "1:0", "-1:2", "a:b", "nan:1", "0.00001:1", "10001:1"])
+def test_weights_that_cannot_be_are_refused_with_the_range(text):
+    with pytest.raises(SettingsError, match=r"above 0 and up to 10,000.*0\.5:0\.5"):
+        parse_weights(text)
+
+
+def test_weights_not_in_lowest_terms_are_refused():
+    with pytest.raises(SettingsError, match="give 1:2"):
+        ByWeights(2, 4)

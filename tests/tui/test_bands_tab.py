@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup import ByHand, ByRecall
+from neardup import ByHand, ByRecall, ByWeights
 from neardup.settings import Sketching
 from neardup_tui import keys
 from neardup_tui.tabs.bands import both
@@ -33,7 +33,7 @@ async def test_settings_and_the_best_eight_stand_beside_the_curve(tmp_path: Path
     app, _ = app_over(TICKETS, tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         await opened(pilot)
-        assert [line.rstrip(" █▆▇▅▄▃▂▁│") for line in side(app)] == [  # one more, below the wish, is scrolled to
+        assert [line.rstrip(" █▆▇▅▄▃▂▁│") for line in side(app)] == [  # two more are scrolled to
             "▸ threshold t   ‹ 0.80 ›",
             "  choose b×r by ‹ wished recall ›",
             "  wished recall ‹ 0.990 ›",
@@ -42,6 +42,7 @@ async def test_settings_and_the_best_eight_stand_beside_the_curve(tmp_path: Path
             "  seed          ‹ 1 ›",
             "  family        ‹ mersenne ›",
             "  verify        ‹ exact J ›",
+            "  find by       ‹ LSH bands ›",
             "─ Best b × r ─ ● taken  < below wish ─",
             "      b × r   P(t)      FN     FP",
             "›    16 × 6  0.992  0.0002  0.219 ●",
@@ -51,7 +52,6 @@ async def test_settings_and_the_best_eight_stand_beside_the_curve(tmp_path: Path
             "      9 × 4  0.991  0.0002  0.286",
             "      7 × 3  0.993  0.0002  0.347",
             "      5 × 2  0.994  0.0002  0.431",
-            "      3 × 1  0.992  0.0004  0.550",
         ]
         curve = [line[:41].rstrip() for line in plain(app)[3:-3]]
         assert curve[0] == "    P = 1 − (1 − J^6)^16      ┃ t = 0.80" and curve[1].startswith("1.0┤")
@@ -96,9 +96,39 @@ async def test_by_hand_the_bands_and_rows_are_settings_and_enter_takes_one_of_th
         await pilot.press("tab", "g", "j", "j", "j", "enter")
         await until(pilot, lambda: app.session.settings.banding == ByHand(12, 5))
         assert "‹ 12 ›" in text(app) and "60 of 128" in text(app)
-        await pilot.press("tab", "k", "l")
+        await pilot.press("tab", "k", "h")
         await until(pilot, lambda: app.session.settings.banding == ByRecall(9_900))
         assert "16 × 6" in text(app)
+
+
+async def test_weights_choose_b_and_r_and_are_stepped_and_typed(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("j", "h")
+        await until(pilot, lambda: app.session.settings.banding == ByWeights(1, 1))
+        assert "‹ weights ›" in text(app) and "‹ 0.50:0.50 ›" in text(app) and "9 × 13" in text(app)
+        await pilot.press("j", "h")
+        await until(pilot, lambda: app.session.settings.banding == ByWeights(9, 11))
+        await pilot.press("enter", "ctrl+u", *"1:9", "enter")
+        await until(pilot, lambda: app.session.settings.banding == ByWeights(1, 9))
+        assert "‹ 0.10:0.90 ›" in text(app)
+        await pilot.press("enter", "ctrl+u", *"1:2", "enter")
+        await until(pilot, lambda: "0.33:0.67" in said(app))
+        assert app.session.settings.banding == ByWeights(1, 9)
+
+
+async def test_the_exact_join_asks_no_bands_and_enter_on_the_table_goes_back_to_them(tmp_path: Path):
+    app, _ = app_over(TICKETS, tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press(*"jjjjjjj", "l")
+        await until(pilot, lambda: app.session.settings.find == "exact")
+        assert "‹ exact join ›" in text(app) and "wished recall" not in said(app) and "verify" not in said(app)
+        assert "finds every pair" in plain(app)[-2]
+        await pilot.press("tab", "g", "j", "enter")
+        await until(pilot, lambda: app.session.settings.banding == ByHand(17, 6))
+        assert app.session.settings.find == "lsh"
 
 
 async def test_more_bands_and_rows_than_hashes_are_refused_and_what_was_typed_stays_in_the_field(tmp_path: Path):

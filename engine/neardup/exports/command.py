@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neardup.exports.outputs import Outputs
-from neardup.settings import ByHand, Settings, as_decimal
+from neardup.settings import ByHand, ByWeights, Settings, as_decimal
 from neardup.sources.corpus import Corpus, Reading
 
 
@@ -67,6 +67,8 @@ def _meaning(settings: Settings) -> list[str]:
         words += ["--find", settings.find]
     elif isinstance(settings.banding, ByHand):
         words += ["--bands", str(settings.banding.bands), "--rows", str(settings.banding.rows)]
+    elif isinstance(settings.banding, ByWeights):
+        words += ["--weights", str(settings.banding)]
     elif settings.banding != usual.banding:
         words += ["--recall", as_decimal(settings.banding.recall)]
     if settings.verify != usual.verify:
